@@ -49,6 +49,9 @@ void make_set(struct arena *arena, struct node *object, struct slice name, const
  * int. A member whose %n is NULL, or whose %s has no data, is left out. */
 struct node *make_tree(struct arena *arena, const struct node *where, const char *format, ...);
 
+/* Objects are merged member by member, lists are joined, of everything else the upper one counts. */
+const struct node *make_merged(struct arena *arena, const struct node *lower, const struct node *upper);
+
 /* Whether the value is {"Name": ...}; its argument is *argument. */
 bool node_is_call(const struct node *value, const char *name, const struct node **argument);
 /* Whether a text has any function in it, that is, is known only when it is resolved. */
@@ -80,6 +83,14 @@ bool parameters_read(struct template *template);
 bool template_is_sam(const struct node *root);
 /* The template in plain CloudFormation. */
 const struct node *sam_translate(struct template *template, const struct node *root);
+
+/* ---- variables.c, serverless.c ---- */
+
+/* The tree of a serverless.yml without its variables; NULL after template_fail. */
+const struct node *variables_fill(struct template *template, const struct node *root);
+bool template_is_serverless(const struct node *root);
+/* The same in plain CloudFormation; NULL after template_fail. */
+const struct node *serverless_translate(struct template *template, const struct node *root);
 
 /* ---- resolve.c ---- */
 

@@ -57,6 +57,37 @@ bool node_is_plain(const struct node *value)
     return value && (value->kind == JSON_STRING || value->kind == JSON_NUMBER);
 }
 
+static bool is_call(const struct node *value)
+{
+    return value->first && !value->first->next &&
+           (slice_equal(value->first->name, SLICE("Ref")) || slice_starts(value->first->name, SLICE("Fn::")));
+}
+
+const struct node *make_merged(struct arena *arena, const struct node *lower, const struct node *upper)
+{
+    if (lower->kind != upper->kind || (upper->kind != JSON_OBJECT && upper->kind != JSON_ARRAY)) return upper;
+    if (is_call(lower) || is_call(upper)) return upper;
+    struct node *made = make_node(arena, upper->kind, upper);
+    const struct node **end = &made->first;
+    for (const struct node *member = lower->first; member; member = member->next) {
+        const struct node *other = upper->kind == JSON_OBJECT ? upper->first : NULL;
+        while (other && !slice_equal(other->name, member->name)) other = other->next;
+        struct node *copy = make_copy(arena, other ? make_merged(arena, member, other) : member,
+                                      member->name);
+        *end = copy;
+        end = &copy->next;
+    }
+    for (const struct node *member = upper->first; member; member = member->next) {
+        const struct node *other = upper->kind == JSON_OBJECT ? lower->first : NULL;
+        while (other && !slice_equal(other->name, member->name)) other = other->next;
+        if (other) continue;
+        struct node *copy = make_copy(arena, member, member->name);
+        *end = copy;
+        end = &copy->next;
+    }
+    return made;
+}
+
 /* ---- trees by formats ---- */
 
 struct format {

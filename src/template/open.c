@@ -22,11 +22,16 @@ struct template *template_open(struct arena *arena, struct slice text, const str
     template->error = error;
     template->root = template_read(arena, text, world->name, &template->notes, error);
     if (!template->root) return NULL;
-    if (template_is_sam(template->root)) {
+    if (template_is_serverless(template->root)) {
+        template->kind = TEMPLATE_SERVERLESS;
+        template->root = variables_fill(template, template->root);
+        if (template->root) template->root = serverless_translate(template, template->root);
+    } else if (template_is_sam(template->root)) {
         template->kind = TEMPLATE_SAM;
         template->root = sam_translate(template, template->root);
-        if (*error) return NULL;
     }
+    if (!template->root || *error) return NULL;
+    template->work = 0;
     bool fine = check_sections(template) && parameters_read(template) && read_conditions(template) &&
                 read_resources(template) && read_outputs(template) && order_resources(template);
     return fine ? template : NULL;

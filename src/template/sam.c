@@ -107,44 +107,13 @@ static size_t weight_of(const struct node *value)
     return weight;
 }
 
-static bool is_call(const struct node *value)
-{
-    return value->first && !value->first->next &&
-           (slice_equal(value->first->name, SLICE("Ref")) || slice_starts(value->first->name, SLICE("Fn::")));
-}
-
-/* Objects are merged member by member, lists are joined, everything else is the resource's own. */
-static const struct node *merged(struct arena *arena, const struct node *global, const struct node *own)
-{
-    if (global->kind != own->kind || (own->kind != JSON_OBJECT && own->kind != JSON_ARRAY)) return own;
-    if (is_call(global) || is_call(own)) return own;
-    struct node *made = make_node(arena, own->kind, own);
-    const struct node **end = &made->first;
-    for (const struct node *member = global->first; member; member = member->next) {
-        const struct node *other = own->kind == JSON_OBJECT ? own->first : NULL;
-        while (other && !slice_equal(other->name, member->name)) other = other->next;
-        struct node *copy = make_copy(arena, other ? merged(arena, member, other) : member, member->name);
-        *end = copy;
-        end = &copy->next;
-    }
-    for (const struct node *member = own->first; member; member = member->next) {
-        const struct node *other = own->kind == JSON_OBJECT ? global->first : NULL;
-        while (other && !slice_equal(other->name, member->name)) other = other->next;
-        if (other) continue;
-        struct node *copy = make_copy(arena, member, member->name);
-        *end = copy;
-        end = &copy->next;
-    }
-    return made;
-}
-
 static const struct node *with_globals(struct sam *sam, const struct node *source, const char *kind)
 {
     const struct node *global = node_member(sam->globals, kind), *own = node_member(source, "Properties");
     if (!own || own->kind != JSON_OBJECT) own = make_node(sam->arena, JSON_OBJECT, source);
     if (!global || global->kind != JSON_OBJECT) return own;
     const struct node *ignored = node_member(source, "IgnoreGlobals");
-    if (!ignored) return merged(sam->arena, global, own);
+    if (!ignored) return make_merged(sam->arena, global, own);
     struct node *rest = make_node(sam->arena, JSON_OBJECT, global);
     for (const struct node *member = global->first; member && ignored->kind == JSON_ARRAY;
          member = member->next) {
@@ -152,7 +121,7 @@ static const struct node *with_globals(struct sam *sam, const struct node *sourc
         while (name && !slice_equal(name->text, member->name)) name = name->next;
         if (!name) make_append(rest, make_copy(sam->arena, member, member->name));
     }
-    return merged(sam->arena, rest, own);
+    return make_merged(sam->arena, rest, own);
 }
 
 /* {"a": "b"} as [{"Key": "a", "Value": "b"}]; other forms as they are. */

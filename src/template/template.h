@@ -46,6 +46,9 @@ struct template_world {
     const struct template_given *given; /* parameters */
     size_t given_count;
     struct slice stack, region, account; /* AWS::StackName and so on; empty ones have values of their own */
+    /* What serverless.yml asks for; each may be NULL. A file is named as the template names it. SLICE_NONE: no such. */
+    struct slice (*read)(void *context, struct arena *arena, struct slice path);
+    struct slice (*variable)(void *context, struct arena *arena, struct slice name); /* of the environment */
     void *context;
 };
 

@@ -7,11 +7,27 @@ static struct arena arena;
 static struct buf out;
 static struct template *template;
 static struct template_given given[8];
+static struct slice read_file(void *context, struct arena *keeper, struct slice path)
+{
+    (void)context, (void)keeper;
+    if (slice_equal(path, SLICE("./more.yml"))) return SLICE("a: {b: 7}\nenv: {X: '${self:service}'}\n");
+    if (slice_equal(path, SLICE("bad.yml"))) return SLICE("a: [");
+    return slice_equal(path, SLICE("text.txt")) ? SLICE("words") : SLICE_NONE;
+}
+
+static struct slice variable(void *context, struct arena *keeper, struct slice name)
+{
+    (void)context, (void)keeper;
+    return slice_equal(name, SLICE("HOME")) ? SLICE("/home") : SLICE_NONE;
+}
+
 static struct template_world world = {.name = "t.yaml",
                                       .given = given,
                                       .stack = {"app", 3},
                                       .region = {"eu-central-1", 12},
-                                      .account = {"000000000000", 12}};
+                                      .account = {"000000000000", 12},
+                                      .read = read_file,
+                                      .variable = variable};
 
 void fixture_end(void)
 {

@@ -1,4 +1,5 @@
-/* A template and what became of it, as texts that can be compared. */
+/* A template and what became of it, as texts that can be compared. It has the files more.yml, bad.yml and text.txt, and
+ * HOME in its environment. */
 #ifndef TEST_UNIT_TEMPLATE_FIXTURE_H
 #define TEST_UNIT_TEMPLATE_FIXTURE_H
 
