@@ -1,6 +1,7 @@
 /* From a template to changes, and from changes to a server that has them. */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/digest.h"
 #include "base/fail.h"
@@ -321,6 +322,28 @@ static bool resolve_outputs(struct deploy *deploy)
     return fine;
 }
 
+/* A file beside the template, and a variable of the environment: serverless.yml asks for them. */
+static struct slice read_beside(void *context, struct arena *arena, struct slice path)
+{
+    struct deploy *deploy = context;
+    struct buf text = {0};
+    bool is_absolute = path.len && path.data[0] == '/';
+    const char *name = arena_printf(arena, "%s%s%.*s", is_absolute ? "" : deploy->options->folder,
+                                    is_absolute ? "" : "/", SLICE_ARG(path))
+                           .data;
+    struct stat status;
+    if (stat(name, &status) != 0 || !S_ISREG(status.st_mode)) return SLICE_NONE;
+    if (!deploy->door->read(deploy->door->context, name, &text)) return SLICE_NONE;
+    return arena_take(arena, &text);
+}
+
+static struct slice read_variable(void *context, struct arena *arena, struct slice name)
+{
+    (void)context;
+    const char *value = getenv(arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
+    return value ? slice_of(value) : SLICE_NONE;
+}
+
 static bool plan_template(struct deploy *deploy)
 {
     char error[TEMPLATE_ERROR_BYTES];
@@ -330,7 +353,10 @@ static bool plan_template(struct deploy *deploy)
                                      .given_count = deploy->given_count,
                                      .stack = slice_of(deploy->options->stack),
                                      .region = deploy->region,
-                                     .account = deploy->account};
+                                     .account = deploy->account,
+                                     .read = read_beside,
+                                     .variable = read_variable,
+                                     .context = deploy};
     deploy->template = template_open(&deploy->arena, deploy->text, world, error);
     if (!deploy->template) return deploy_fail(deploy, "%s", error);
     for (size_t i = 0; i < deploy->template->resource_count; i++)

@@ -297,6 +297,26 @@ static void note_the_rest(struct serverless *serverless)
             serverless_note(serverless, plugin, "the plugin '%.*s' is not run", SLICE_ARG(plugin->text));
 }
 
+/* The framework's own outputs: where the APIs are. */
+static const struct node *urls_of(struct serverless *serverless)
+{
+    struct arena *arena = serverless->arena;
+    struct node *outputs = make_node(arena, JSON_OBJECT, serverless->root);
+    struct slice rest = arena_printf(
+        arena, "https://${ApiGatewayRestApi}.execute-api.${AWS::Region}.${AWS::URLSuffix}/%.*s",
+        SLICE_ARG(serverless->stage));
+    if (serverless->has_rest)
+        make_set(arena, outputs, SLICE("ServiceEndpoint"),
+                 make_tree(arena, serverless->root, "{'Value':{'Fn::Sub':%s}}", rest));
+    if (serverless->has_http)
+        make_set(
+            arena, outputs, SLICE("HttpApiUrl"),
+            make_tree(
+                arena, serverless->root,
+                "{'Value':{'Fn::Sub':'https://${HttpApi}.execute-api.${AWS::Region}.${AWS::URLSuffix}'}}"));
+    return outputs;
+}
+
 /* The sections of `resources`, over what was made. */
 static const struct node *finish(struct serverless *serverless)
 {
@@ -324,5 +344,8 @@ static const struct node *finish(struct serverless *serverless)
             !slice_equal(section->name, SLICE("extensions")))
             make_append(root, make_copy(arena, section, section->name));
     make_append(root, make_copy(arena, resources, SLICE("Resources")));
+    const struct node *outputs = node_member(root, "Outputs"), *urls = urls_of(serverless);
+    if (outputs && outputs->kind == JSON_OBJECT) urls = make_merged(arena, urls, outputs);
+    make_set(arena, root, SLICE("Outputs"), urls);
     return root;
 }

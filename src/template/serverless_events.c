@@ -80,7 +80,11 @@ void serverless_apis(struct serverless *serverless)
         serverless_put(serverless, where, SLICE("ApiGatewayRestApi"), "AWS::ApiGateway::RestApi",
                        make_tree(arena, where, "{'Name':%s}", rest_name));
         serverless_put(serverless, where, SLICE("ApiGatewayDeployment"), "AWS::ApiGateway::Deployment",
-                       make_tree(arena, where, "{'RestApiId':{'Ref':'ApiGatewayRestApi'},'StageName':%s}",
+                       make_tree(arena, where, "{'RestApiId':{'Ref':'ApiGatewayRestApi'}}"));
+        serverless_put(serverless, where, SLICE("ApiGatewayStage"), "AWS::ApiGateway::Stage",
+                       make_tree(arena, where,
+                                 "{'RestApiId':{'Ref':'ApiGatewayRestApi'},'DeploymentId':{'Ref':"
+                                 "'ApiGatewayDeployment'},'StageName':%s}",
                                  serverless->stage));
     }
     if (!serverless->has_http) return;

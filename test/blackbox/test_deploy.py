@@ -508,6 +508,52 @@ def test_a_sam_application_answers(on, app, stack):
     assert stack not in json.dumps(fetch(on + "/v1/routes"))
 
 
+SERVERLESS = """
+service: ${file(names.json):service}
+provider:
+  name: aws
+  runtime: nodejs20.x
+  stage: ${opt:stage, 'dev'}
+  environment: {TABLE: '${self:service}-${sls:stage}', HOME_OF: '${env:HOME, "nobody"}'}
+plugins: [serverless-offline, serverless-webpack]
+functions:
+  hello:
+    handler: code/index.handler
+    events:
+      - http: GET hello/{name}
+      - httpApi: {path: /new, method: post}
+      - schedule: rate(1 day)
+      - stream: {type: dynamodb, arn: !GetAtt Table.StreamArn}
+resources:
+  Resources:
+    Table:
+      Type: AWS::DynamoDB::Table
+      Properties:
+        TableName: ${self:provider.environment.TABLE}
+        AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
+        KeySchema: [{AttributeName: id, KeyType: HASH}]
+        BillingMode: PAY_PER_REQUEST
+        StreamSpecification: {StreamViewType: NEW_IMAGE}
+"""
+
+
+def test_a_serverless_yml_answers(on, app, stack):
+    (app / "serverless.yml").write_text(SERVERLESS)
+    (app / "names.json").write_text(json.dumps({"service": stack}))
+    (app / "code" / "index.js").write_text(
+        "exports.handler = async (e) => ({statusCode: 200, body: JSON.stringify({version: e.version, "
+        "name: e.pathParameters && e.pathParameters.name, table: process.env.TABLE})});")
+    command = ("deploy", str(app / "serverless.yml"), "--stack", stack, "--parameter", "stage=test")
+    made = quipu(*command, "--json", on=on)
+    assert made.returncode == 0 and "the plugin 'serverless-webpack' is not run" in made.stdout, made.stderr
+    outputs = json.loads(made.stdout)["outputs"]
+    table = stack + "-test"
+    assert fetch(outputs["ServiceEndpoint"] + "/hello/Ada") == {"version": "1.0", "name": "Ada", "table": table}
+    assert fetch(outputs["HttpApiUrl"] + "/new", "POST") == {"version": "2.0", "table": table}
+    assert items("table", "describe", table, "--json", on=on)
+    assert "Nothing to do." in quipu(*command, on=on).stderr
+
+
 def test_methods_of_a_rest_api(on, app, stack):
     def proxy_to(name):
         return {"Type": "AWS_PROXY", "IntegrationHttpMethod": "POST", "Uri": {"Fn::Join": ["", [

@@ -168,6 +168,9 @@ TEST(serverless_events)
         "{\"ScheduleExpression\":\"rate(2 days)\",\"ScheduleExpressionTimezone\":\"Europe/Berlin\",\"State\":"
         "\"ENABLED\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},\"Target\":{\"Arn\":\"<FLambdaFunction.Arn>\","
         "\"RoleArn\":\"<IamRoleLambdaExecution.Arn>\"}}");
+    CHECK_TEXT(fixture_outputs(),
+               "ServiceEndpoint=\"https://<ApiGatewayRestApi>.execute-api.eu-central-1.amazonaws.com/dev\" "
+               "HttpApiUrl=\"https://<HttpApi>.execute-api.eu-central-1.amazonaws.com\"");
     CHECK_TEXT(fixture_notes(), "16: the event 's3' of the function 'f' is not known");
     fixture_end();
 }
