@@ -1,5 +1,6 @@
 /* quipu trigger: functions that run when tables change. A trigger is an event source mapping of Lambda's API;
- * it is named by its table and its function, or by the beginning of its id. */
+ * it is named by its table and its function, or by the beginning of its id. What logs and queues of work call is no
+ * mapping, but is added, listed and removed by the same commands (trigger_drives.c). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,7 @@
 #include "cli/listing.h"
 #include "cli/service.h"
 #include "cli/tables.h"
+#include "cli/trigger_drives.h"
 #include "cli/trigger_settings.h"
 
 #define READING_WAIT_US 60000000
@@ -115,6 +117,7 @@ static int add(const struct arguments *arguments)
     struct arena arena = {0};
     struct buf settings = {0};
     int status = EXIT_USAGE;
+    if (trigger_is_drive(arguments)) return trigger_drive_add(arguments);
     if (from && strcmp(from, "oldest") == 0) position = "TRIM_HORIZON";
     if (from && strcmp(from, "oldest") != 0 && strcmp(from, "latest") != 0)
         return complain_of_usage(arguments, "--from should be oldest or latest, not '%s'", from);
@@ -214,6 +217,7 @@ static int list(const struct arguments *arguments)
             row[4] = node_text(all[i], "BatchSize");
             row[5] = node_text(all[i], "LastProcessingResult");
         }
+        if (!trigger_drives_list(&service, &arena, &listing)) all = NULL;
         listing_end(&listing, "triggers");
     }
     arena_free(&arena);
@@ -302,6 +306,7 @@ static int show(const struct arguments *arguments)
 {
     struct service service;
     struct arena arena = {0};
+    if (trigger_is_drive(arguments)) return trigger_drive_show(arguments);
     if (!service_open(&service, arguments)) return EXIT_FAULT;
     const struct node *mapping = find(&service, &arena, arguments);
     if (mapping && form_listed(arguments) == FORM_TABLE)
@@ -338,6 +343,7 @@ static int set(const struct arguments *arguments)
     struct arena arena = {0};
     struct buf body = {0};
     int status = EXIT_USAGE;
+    if (trigger_is_drive(arguments)) return trigger_drive_set(arguments);
     buf_byte(&body, '{');
     if (trigger_put_settings(&body, arguments, &arena)) {
         if (body.len == 1)
@@ -353,6 +359,7 @@ static int set(const struct arguments *arguments)
 static int set_enabled(const struct arguments *arguments, bool is_enabled)
 {
     struct buf body = {0};
+    if (trigger_is_drive(arguments)) return trigger_drive_pause(arguments, !is_enabled);
     buf_printf(&body, "{\"Enabled\":%s}", is_enabled ? "true" : "false");
     int status = change(arguments, "PUT", &body);
     buf_free(&body);
@@ -371,6 +378,7 @@ static int resume_trigger(const struct arguments *arguments)
 
 static int remove_trigger(const struct arguments *arguments)
 {
+    if (trigger_is_drive(arguments)) return trigger_drive_remove(arguments);
     return change(arguments, "DELETE", NULL);
 }
 
@@ -383,18 +391,23 @@ static const struct flag add_flags[] = {
 };
 static const struct flag set_flags[] = {TRIGGER_SETTING_FLAGS};
 
-#define NAMED "TABLE FUNCTION | ID [flags]"
+#define NAMED "TABLE FUNCTION | ID | log:LOG:CONSUMER | work:QUEUE [flags]"
 
 static const struct command children[] = {
     {.name = "add",
      .summary = "call a function with a table's changes",
      .usage = "TABLE FUNCTION [flags]",
      .about = "Calls a function with the changes of a table, in batches, in order for each item. Prints the\n"
-              "trigger's id. The table's stream is switched on when it has none.",
+              "trigger's id. The table's stream is switched on when it has none.\n\n"
+              "log:LOG instead of a table calls it with the events of a log, as a consumer of the function's name\n"
+              "(log:LOG:CONSUMER: of that name), work:QUEUE with each unit of a queue. --lanes is there how many\n"
+              "calls of a partition, or of the queue, run at a time.",
      FLAGS(add_flags),
      .examples = "  quipu trigger add orders invoice\n"
                  "  quipu trigger add orders mail --batch 50 --window 10s --retries 3 --on-failure lost\n"
-                 "  quipu trigger add orders audit --filter '{\"eventName\":[\"REMOVE\"]}' --from oldest",
+                 "  quipu trigger add orders audit --filter '{\"eventName\":[\"REMOVE\"]}' --from oldest\n"
+                 "  quipu trigger add log:orders bill --batch 100\n"
+                 "  quipu trigger add work:mails send-mail --lanes 10",
      .works_on_server = true,
      .words_min = 2,
      .words_max = 2,

@@ -3,6 +3,7 @@ import json
 import urllib.request
 
 import pytest
+from cli import items, output, quipu
 from lambdas import Function, eventually, lambda_client, send
 from support.engines import ENGINES, database
 from support.process import Quipu
@@ -337,3 +338,31 @@ def test_a_consumer_goes_on_when_its_server_was_killed(tmp_path, unused_name):
         place = Place(server.url)
         read_all(place, name)
     assert by_key(got(function)) == by_key([(f"k{n % 5}", n) for n in range(50)])
+
+
+def test_the_commands_of_triggers(here, tmp_path, unused_name):
+    name, function = unused_name, Function(here.functions, tmp_path, unused_name, SEND)
+    consumer = Function(here.functions, tmp_path, name + "-bill", BILL)
+    here.ok("PUT", f"/v1/logs/{name}", {"partitions": 1})
+    on = here.url
+    output("trigger", "add", f"work:{name}", name, "--lanes", "3", on=on)
+    output("trigger", "add", f"log:{name}:billing", name + "-bill", "--batch", "7", "--retries", "2", on=on)
+    here.submit(name, "a")
+    append(here, name, [("k", {"n": 1})])
+    assert here.end(name, "a")["state"] == "DONE" and function.events()
+    read_all(here, name)
+    assert consumer.events()
+    listed = {row["id"]: row for row in items("trigger", "ls", on=on) if "id" in row}
+    assert (listed[f"work:{name}"]["each"], listed[f"work:{name}"]["concurrency"]) == (name, 3)
+    assert (listed[f"log:{name}:billing"]["batch"], listed[f"log:{name}:billing"]["attempts"]) == (7, 3)
+    output("trigger", "pause", f"log:{name}:billing", on=on)
+    output("trigger", "set", f"work:{name}", "--lanes", "4", on=on)
+    assert here.drives()[f"log:{name}:billing"]["paused"] and here.drives()[f"work:{name}"]["concurrency"] == 4
+    output("trigger", "resume", f"log:{name}:billing", on=on)
+    assert items("trigger", "show", f"log:{name}:billing", on=on)[0]["paused"] is False
+    assert name in output("trigger", "ls", "--table", on=on)
+    for one in (f"log:{name}:billing", f"work:{name}"):
+        output("trigger", "rm", one, on=on)
+        assert one not in here.drives()
+    assert "is for triggers of tables" in quipu("trigger", "add", f"work:{name}", name, "--filter", "{}", on=on).stderr
+    assert "there is no function" in quipu("trigger", "add", f"work:{name}", "nobody", on=on).stderr
