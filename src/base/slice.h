@@ -44,6 +44,14 @@ static inline struct slice slice_from(struct slice text, size_t start)
     return (struct slice){text.data + start, text.len - start};
 }
 
+/* Without blanks, tabs and line ends around it. */
+static inline struct slice slice_trim(struct slice text)
+{
+    while (text.len && memchr(" \t\r\n", text.data[0], 4)) text = slice_from(text, 1);
+    while (text.len && memchr(" \t\r\n", text.data[text.len - 1], 4)) text.len--;
+    return text;
+}
+
 /* What stands before the first such byte, or all; *rest goes on behind the byte. */
 struct slice slice_cut(struct slice *rest, char end);
 bool slice_contains(struct slice text, struct slice part);

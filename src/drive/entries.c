@@ -8,7 +8,7 @@
 
 #define LOOK_MS 60000 /* of a long-poll; also how late what others have written may be seen */
 
-static const struct driver *const drivers[] = {&drive_work, &drive_log};
+static const struct driver *const drivers[] = {&drive_work, &drive_log, &drive_job};
 
 static const struct driver *driver_of(struct slice kind)
 {

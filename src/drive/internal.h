@@ -24,7 +24,7 @@ struct driver {
     void (*run)(struct driven *driven); /* a task for each thing, until driven_is_over; NULL: it has shares */
     void (*share)(struct share *share); /* a task for each share that is held, until share_is_over */
 };
-extern const struct driver drive_work, drive_log;
+extern const struct driver drive_work, drive_log, drive_job;
 
 #define DRIVE_COUNTS(X)                                                                                      \
     X(calls_total, "calls_total", "counter", "Calls of targets that drivers have begun.")                    \
@@ -83,6 +83,7 @@ struct driven {
     bool is_paused;
     bool is_gone, is_seen;
     unsigned tasks;
+    void *own; /* the kind's */
     struct task_signal changed;
     struct share shares[LIMIT_DRIVE_SHARES];
 };

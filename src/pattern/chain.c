@@ -14,8 +14,8 @@
 #define RECALLED_MOST_MS (CHAIN_LATE_S * 1000ll / 4) /* an end that is older is not gone by (U6) */
 #define RACES_IN_PLACE   3 /* lost, before the end is asked for instead of going from page to page */
 
-enum { PAGE_FIRST, PAGE_COUNT, PAGE_TIME, PAGE_ID, PAGE_ENTRIES, PAGE_TOKENS, PAGE_SEAL, PAGE_MEMBERS };
-static const char *const page_names[PAGE_MEMBERS] = {"first", "n", "t", "i", "e", "k", "s"};
+enum { PAGE_FIRST, PAGE_COUNT, PAGE_TIME, PAGE_ID, PAGE_ENTRIES, PAGE_TOKENS, PAGE_SEAL, PAGE_NOTE, PAGE_MEMBERS };
+static const char *const page_names[PAGE_MEMBERS] = {"first", "n", "t", "i", "e", "k", "s", "c"};
 
 /* ---- the end ---- */
 
@@ -30,6 +30,7 @@ static int64_t end_take(struct flow *flow, struct chain_end *end, struct slice i
                               .time_ms = attribute_int(flow->arena, page[PAGE_TIME], 0),
                               .is_sealed = page[PAGE_SEAL].data != NULL,
                               .seal = page[PAGE_SEAL],
+                              .note = page[PAGE_NOTE],
                               .tokens = attribute_content(flow->arena, page[PAGE_TOKENS])};
     return attribute_int(flow->arena, page[PAGE_ID], 0);
 }
@@ -250,6 +251,7 @@ struct page {
     size_t count;                /* of entries */
     struct slice values, tokens; /* members of their list and map */
     struct slice seal;           /* SLICE_NONE: it is none */
+    struct slice note;           /* likewise */
     int64_t keep_s;
 };
 
@@ -262,6 +264,7 @@ static bool page_put(struct flow *flow, const struct chain *chain, struct chain_
     struct slice tokens = SLICE(""), seal = SLICE(""), expires = SLICE("");
     if (page->tokens.len) tokens = flow_compose(flow, ",'k':{'M':{%A}}", page->tokens);
     if (page->seal.data) seal = flow_compose(flow, ",'s':%A", page->seal);
+    if (page->note.data) seal = flow_compose(flow, "%A,'c':%A", seal, page->note);
     if (page->keep_s)
         expires = flow_compose(flow, ",'expires':%N", time_ms / 1000 + page->keep_s + CHAIN_LATE_S);
     task_call(flow, "PutItem",
@@ -274,7 +277,8 @@ static bool page_put(struct flow *flow, const struct chain *chain, struct chain_
                               .first = first,
                               .time_ms = time_ms,
                               .is_sealed = page->seal.data != NULL,
-                              .seal = page->seal};
+                              .seal = page->seal,
+                              .note = page->note};
     if (page->tokens.len) end->tokens = flow_compose(flow, "{%A}", page->tokens);
     return true;
 }
@@ -377,6 +381,13 @@ bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end
     for (size_t i = 0; i < count; i++)
         if (!entries[i].number) return false;
     return true;
+}
+
+bool chain_put(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice values,
+               size_t count, struct slice note)
+{
+    ensure(!end->is_sealed && !chain->token_kind);
+    return page_put(flow, chain, end, &(struct page){.count = count, .values = values, .note = note});
 }
 
 void chain_seal(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice says,

@@ -19,8 +19,8 @@
  *
  * Attributes have short names, because each page pays for them: `chain` (S) and `first` (N) are the keys; `n` (N): how
  * many entries; `e` (L): the entries, whatever values the pattern makes of them; `t` (N, ms): the time of all of them;
- * `i` (N): the id; `k` (M): a token's name: "OFFSET MARK" (S), where the mark is the pattern's; `s`: what a seal says;
- * `expires` (N, s).
+ * `c`: a note of the pattern's; `i` (N): the id; `k` (M): a token's name: "OFFSET MARK" (S), where the mark is the
+ * pattern's; `s`: what a seal says; `expires` (N, s).
  *
  * All functions here wait: they are for tasks. */
 #ifndef PATTERN_CHAIN_H
@@ -71,6 +71,7 @@ struct chain_end {
     bool is_sealed;      /* the last page is a seal, */
     struct slice seal;   /* ... which says this: an attribute value */
     struct slice tokens; /* of the last page, which may have no items yet; SLICE_NONE: they have */
+    struct slice note;   /* of the last page: an attribute value; SLICE_NONE: it has none */
 };
 
 struct chain_entry {
@@ -100,6 +101,10 @@ void chain_forget_end(struct flow *flow, const struct chain *chain);
  * sealed before all were appended. */
 bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end *end,
                   struct chain_entry *entries, size_t count);
+/* Puts one page right behind the end, or none: its entries, `count` attribute values with commas between them, and a
+ * note (SLICE_NONE: none). False: another page is there. The end moves behind the page that there is. */
+bool chain_put(struct flow *flow, const struct chain *chain, struct chain_end *end, struct slice values,
+               size_t count, struct slice note);
 /* Reads the pages behind `end`, which moves on with them, and finds the entries whose token one of them has: all pages,
  * unless all entries are found before. */
 void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_end *end,

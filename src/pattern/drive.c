@@ -88,7 +88,7 @@ static int given_field(const struct flow *flow, const char *name)
 }
 
 /* A drive has one target, for all states; an empty list ends it. */
-static struct slice target_of(struct flow *flow, const char *name, unsigned field)
+struct slice drive_target(struct flow *flow, const char *name, unsigned field)
 {
     struct pattern_target targets[PATTERN_TARGETS];
     struct slice text = flow_then(flow, field);
@@ -134,7 +134,7 @@ void drive_check(struct flow *flow, const struct drive_thing *thing)
     const char *name = thing->kind->settings[0].name;
     int field = given_field(flow, name);
     if (field >= 0)
-        target_of(flow, name, (unsigned)field);
+        drive_target(flow, name, (unsigned)field);
     else if (is_any_given(flow, thing->kind) && !drive_read(flow, thing).data)
         refuse_undriven(flow, thing);
 }
@@ -146,7 +146,7 @@ struct slice drive_put(struct flow *flow, const struct drive_thing *thing)
     struct edit edit = {0};
     if (!is_any_given(flow, thing->kind)) return drive_read(flow, thing);
     if (field >= 0) {
-        struct slice target = target_of(flow, settings[0].name, (unsigned)field);
+        struct slice target = drive_target(flow, settings[0].name, (unsigned)field);
         if (!target.data) {
             drive_remove(flow, thing);
             return SLICE_NONE;
@@ -166,6 +166,31 @@ struct slice drive_put(struct flow *flow, const struct drive_thing *thing)
     if (!edit_write(flow, &edit, &drives, key_of(flow, thing))) refuse_undriven(flow, thing);
     flow_wake(flow, topic_of_all());
     return flow_item(flow);
+}
+
+void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, bool anew)
+{
+    struct edit edit = {0};
+    struct slice differs = SLICE("");
+    for (size_t i = 0; i < thing->kind->count; i++) {
+        struct slice name = slice_of(thing->kind->settings[i].name),
+                     value = item_attribute(flow->arena, settings, thing->kind->settings[i].name);
+        if (value.data)
+            edit_set(flow, &edit, name.data, "%A", value);
+        else
+            edit_put(flow, &edit, EDIT_REMOVE, flow_compose(flow, "#%r", name).data, NULL);
+        differs = value.data ? flow_compose(flow, "%r or #%r <> :%r", differs, name, name)
+                             : flow_compose(flow, "%r or attribute_exists(#%r)", differs, name);
+    }
+    edit_set(flow, &edit, "kind", "%S", slice_of(thing->kind->name));
+    edit_set(flow, &edit, "name", "%S", thing->name);
+    edit_set(flow, &edit, "changed", "%S", moment_text(flow->arena, flow->now_ms));
+    /* from the time on: one that was removed and comes again has another version than before */
+    edit_put(flow, &edit, EDIT_SET, "#version = if_not_exists(#version, :now) + :one",
+             "':now':%N,':one':{'N':'1'}", flow->now_ms);
+    if (anew) differs = SLICE(" or attribute_exists(#id)");
+    edit_if(flow, &edit, flow_compose(flow, "attribute_not_exists(#id)%r", differs).data, NULL);
+    if (edit_write(flow, &edit, &drives, key_of(flow, thing))) flow_wake(flow, topic_of_all());
 }
 
 struct slice drive_members(struct flow *flow, const struct drive_thing *thing, struct slice item)
@@ -251,8 +276,31 @@ static void list_drives(struct flow *flow)
     flow_finish(flow, 200);
 }
 
+enum { REMOVE_ID, REMOVE_VERSION };
+
+static const struct field remove_fields[] = {
+    [REMOVE_ID] = FIELD_IN_PATH("id", 0, "the drive"),
+    [REMOVE_VERSION] = {"version", IN_QUERY, FIELD_INT, true, .max = INT64_MAX,
+                        .help = "only if it has this one"},
+};
+
+/* One whose thing has ended, as who asked it has seen: not one that was written since. */
+static void remove_drive(struct flow *flow)
+{
+    struct slice id = flow_text(flow, REMOVE_ID);
+    task_try(flow, "DeleteItem",
+             "{'TableName':%T,'Key':{'slot':%S,'id':%S},'ConditionExpression':'#version = :version',%#,"
+             "'ExpressionAttributeValues':{':version':%N}}",
+             &drives, slot_name(flow, hash_bytes(id)), id, flow_int(flow, REMOVE_VERSION));
+    bool is_other = flow_failed(flow);
+    if (!is_other && !is_missing(flow)) flow_wake(flow, topic_of_all());
+    flow_answer(flow, 200, "{'deleted':%b}", (int)!is_other);
+}
+
 /* clang-format off */
 const struct flow_row drive_rows[] = {
+    {"DELETE", "/v1/drives/{id}", remove_drive, "Removes a drive whose thing has ended.", FIELDS(remove_fields),
+     "{'deleted':true}", NULL},
     {"GET", "/v1/drives", list_drives, "What the server drives by itself.", FIELDS(list_fields),
      "{'drives':[{'id':'work:mails','kind':'work','name':'mails','each':'send-mail','concurrency':10,'paused':false,"
      "'version':1,'changed':'2026-11-15T03:42:06.250Z'}],'mark':'5f3c9d0a5f3c9d0a'}", "drive ls -> drives"},

@@ -21,7 +21,7 @@ struct drive_kind {
 };
 
 /* All kinds: X(name) is struct drive_kind NAME_drive_kind. */
-#define DRIVE_KINDS(X) X(work) X(log)
+#define DRIVE_KINDS(X) X(work) X(log) X(job)
 #define X(name)        extern const struct drive_kind name##_drive_kind;
 DRIVE_KINDS(X)
 #undef X
@@ -42,6 +42,11 @@ void drive_check(struct flow *flow, const struct drive_thing *thing);
 struct slice drive_put(struct flow *flow, const struct drive_thing *thing);
 /* SLICE_NONE: it is not driven. */
 struct slice drive_read(struct flow *flow, const struct drive_thing *thing);
+/* Makes it what this item says, which has the settings by the same names. Where it says that already nothing changes,
+ * unless `anew`: then it has another version, and is not removed by who has seen its thing before. */
+void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, bool anew);
+/* The target that a field names, as it is stored; SLICE_NONE: none. Refuses what cannot be called. */
+struct slice drive_target(struct flow *flow, const char *name, unsigned field);
 /* Where there is one. */
 void drive_remove(struct flow *flow, const struct drive_thing *thing);
 /* ,"each":"send-mail","concurrency":10,... of an answer; empty for SLICE_NONE. */

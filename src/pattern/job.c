@@ -11,7 +11,10 @@
  *   latter; `tolerate` (N, or S "5%"); `deadline`, `keep` (N, ms); `opened`, `closed` (S, ISO 8601); `counted`
  *   (N): tasks done when it EXPIRED; `revived` (N, ms): the deadline that it EXPIRED by, if it was opened
  *   again since; `reach` (N): the last leaf that was written while the total is not known; `last_caller` (S):
- *   who was told to be last, by its key or by the task, "done 17"; `then` (S).
+ *   who was told to be last, by its key or by the task, "done 17"; `then` (S); `parent` (M): the task of another job
+ *   that it is, by `job` and `task`, and `own_then` (S): its `then` without what tells that job; `each` (S),
+ *   `concurrency`, `attempts` (N), `backoff`, `timeout` (N, ms), `paused` (BOOL): what is called for each task;
+ *   `source` (S): where the items of its tasks come from, "list", "lines" or the JSON of a table and its query.
  *   Index unfinished: hash `listed` (S) "OPEN/0", "OPEN/1"... (slots.h), FAILED, EXPIRED, COMPLETE likewise; range
  *     `run`.
  *   Index due: hash `slot` (S) "0", "1"..., range `due` (N, ms): when the sweep takes it up.
@@ -27,6 +30,7 @@
  *     were done by one call, by their places or names; it counts if the leaf has its ID in `pages` (SS), which is
  *     written when none of them was done before, and then counts more than `result`.
  *   Item "-" of "slots": how many slots the indexes have (slots.h).
+ * Table PREFIXjob-items: chains (chain.h) by "ID/RUN": the items of tasks, see job_items.c.
  *
  * Task t is in leaf t / 256, leaf l in branch l / 256, branches in the head. A task is counted by one write to
  * its leaf, which stays below 1 KB whatever the size of the job. Whoever fills a leaf, or changes what has failed in
@@ -120,7 +124,7 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
     X(total)                                                                                                 \
     X(first)                                                                                                 \
     X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep) X(reach) X(revived) X(epoch) X(changing) \
-        X(changing_ms)
+        X(changing_ms) X(each) X(source)
 
 static void head_read(struct flow *flow, struct slice item)
 {
@@ -162,7 +166,9 @@ static void head_read(struct flow *flow, struct slice item)
     job->epoch = attribute_int(arena, at[AT_epoch], 0);
     job->changing = attribute_int(arena, at[AT_changing], 0);
     job->changing_ms = attribute_int(arena, at[AT_changing_ms], 0);
-    job->blank = item.data && job->total < 0 && !job->named && !job->reached;
+    job->is_driven = at[AT_each].data;
+    job->has_items = at[AT_source].data;
+    job->blank = item.data && job->total < 0 && !job->named && !job->reached && !job->has_items;
 }
 
 /* What a table has that an earlier version of Quipu made is refused, and left alone by the sweep. */
@@ -410,12 +416,36 @@ static struct slice moment_member(struct flow *flow, const char *name)
     return text.data ? flow_compose(flow, ",%s:%s", slice_of(name), text) : SLICE("");
 }
 
+/* Of a job that is a task of another: without what tells that one. */
+static struct slice then_member(struct flow *flow)
+{
+    const struct job *job = flow->state;
+    struct slice own = item_text(flow->arena, job->item, "own_then");
+    if (!item_has(flow->arena, job->item, "parent")) return flow_then_member(flow, job->item);
+    return own.data ? flow_then_member(flow, flow_compose(flow, "{'then':%S}", own)) : SLICE("");
+}
+
+static struct slice parent_member(struct flow *flow)
+{
+    const struct job *job = flow->state;
+    struct slice parent = item_attribute(flow->arena, job->item, "parent");
+    return parent.data ? flow_compose(flow, ",'parent':%P", parent) : SLICE("");
+}
+
+/* Items are not told again. */
+static struct slice source_member(struct flow *flow)
+{
+    const struct job *job = flow->state;
+    struct slice source = item_text(flow->arena, job->item, "source");
+    return source.len && source.data[0] == '{' ? flow_compose(flow, ",'from':%A", source) : SLICE("");
+}
+
 struct slice job_describe(struct flow *flow)
 {
     struct job *job = flow->state;
     struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
     return flow_compose(
-        flow, "{'id':%s,'state':%s%r%r%r,'failed':%d%r%r%r%r%r%r%r%r}", job->id, job_state_name(job->state),
+        flow, "{'id':%s,'state':%s%r%r%r,'failed':%d%r%r%r%r%r%r%r%r%r%r%r}", job->id, job_state_name(job->state),
         job->named && !job->prepared ? SLICE(",\"preparing\":true") : SLICE(""),
         job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total), counts_text(flow),
         job->failures, job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
@@ -424,7 +454,8 @@ struct slice job_describe(struct flow *flow)
         job->deadline_ms ? flow_compose(flow, ",'deadline':%s", moment_text(flow->arena, job->deadline_ms))
                          : SLICE(""),
         job->keep_ms ? flow_compose(flow, ",'keep':%s", duration_text(flow->arena, job->keep_ms)) : SLICE(""),
-        flow_then_member(flow, job->item), moment_member(flow, "opened"), moment_member(flow, "closed"));
+        then_member(flow), parent_member(flow), source_member(flow), job_each_members(flow),
+        moment_member(flow, "opened"), moment_member(flow, "closed"));
 }
 
 void job_answer(struct flow *flow, int status)
@@ -538,6 +569,14 @@ const struct flow_row job_rows[] = {
     {"GET", "/v1/jobs/{id}/results", job_results, "The results of done tasks, in the order of the tasks.",
      FIELDS(job_page_fields), "{'results':[{'task':0,'result':{'any':'JSON'}}],'next':'1'}",
      "job results -> results"},
+    {"GET", "/v1/jobs/{id}/tasks", job_tasks,
+     "What is to be done next: tasks that are neither done nor failed, with their items, 256 at a time.",
+     FIELDS(job_tasks_fields), "{'state':'OPEN','opened':'2026-11-15T03:42:06.250Z','tasks':[{'task':17,"
+     "'item':{'any':'JSON'}}],'next':256}", "job tasks -> tasks"},
+    {"POST", "/v1/jobs/{id}/items", job_items, "Stores items of tasks, as JSON lines.", FIELDS(job_items_fields),
+     "{'stored':500,'state':'OPEN'}", NULL},
+    {"POST", "/v1/jobs/{id}/read", job_read, "Reads the next items from the job's table, as servers do by themselves.",
+     FIELDS(job_read_fields), "{'stored':256,'ended':false,'state':'OPEN'}", "job read"},
     {"POST", "/v1/jobs/{id}/redrive", job_redrive, "Makes failed tasks missing again, and the job OPEN.",
      FIELDS(job_redrive_fields), "{'redriven':[17],'state':'OPEN'}", "job redrive"},
     {"GET", "/v1/jobs", list_jobs, "Jobs of a state, the oldest first; COMPLETE ones the newest first.",

@@ -3,6 +3,7 @@
 #ifndef PATTERN_JOB_H
 #define PATTERN_JOB_H
 
+#include "pattern/drive.h"
 #include "pattern/edit.h"
 #include "pattern/flow.h"
 #include "pattern/slots.h"
@@ -16,8 +17,9 @@
 #define JOB_NAME_BYTES 200      /* of a task */
 #define JOB_LONG_MS    (3660 * 24 * 3600 * 1000ll)
 #define JOB_WAIT_MS    60000
+#define JOB_ATTEMPTS_MOST 100
 
-extern const struct flow_table job_table, job_parts_table;
+extern const struct flow_table job_table, job_parts_table, job_items_table;
 
 /* X(name): what the head's `state` says. */
 #define JOB_STATES(X) X(OPEN) X(COMPLETE) X(FAILED) X(CLOSING) X(EXPIRED) X(DELETING)
@@ -56,6 +58,8 @@ struct job {
     int64_t changing, changing_ms; /* the epoch of a change that is under way, and since when; 0: none is */
     bool reached;                  /* tasks were done before its total was known */
     bool blank;                    /* nobody said yet whether its tasks are numbers or names */
+    bool is_driven;                /* the server calls something for each task */
+    bool has_items;                /* each task has an item */
 };
 
 /* A leaf as it was read, or as it is before anybody wrote it. */
@@ -231,6 +235,54 @@ void job_expire(struct flow *flow);
  * another one by now. */
 bool job_revive(struct flow *flow, int64_t deadline_ms);
 
+/* ---- job_put.c ---- */
+
+/* Tells the job its total, or another; false: somebody was faster. */
+bool job_grow(struct flow *flow, int64_t total);
+
+/* ---- job_each.c: settings of `each`, as fields of a request from `first` on ---- */
+
+#define JOB_EACH_FIELDS 6
+/* clang-format off */
+#define JOB_EACH(first)                                                                                      \
+    [first] = {"each", IN_BODY, FIELD_THEN,                                                                  \
+               .help = "what the server calls for each task, by itself: a function, a URL or a call"},       \
+    {"concurrency", IN_BODY, FIELD_INT, .min = 1, .max = LIMIT_DRIVE_CONCURRENCY,                            \
+     .help = "how many of these calls run at a time, over all servers (default: 10)"},                       \
+    {"attempts", IN_BODY, FIELD_INT, .min = 1, .max = JOB_ATTEMPTS_MOST,                                     \
+     .help = "so often a task is called before it has failed (default: 3)"},                                 \
+    {"backoff", IN_BODY, FIELD_DURATION, .max = 3600000,                                                     \
+     .help = "the pause before the second attempt, doubled with each further one (default: 1s)"},            \
+    {"timeout", IN_BODY, FIELD_DURATION, .min = 1, .max = 24 * 3600000,                                      \
+     .help = "of a call, where it is shorter than the function's own"},                                      \
+    {"paused", IN_BODY, FIELD_BOOL, .help = "true: no such call is begun"}
+/* clang-format on */
+/* An item with those settings that were sent; `with_others`: also with those that have a default. SLICE_NONE: none
+ * were. */
+struct slice job_each_sent(struct flow *flow, unsigned first, bool with_others);
+/* Refuses a target that cannot be called. */
+void job_each_check(struct flow *flow, unsigned first);
+void job_each_set(struct flow *flow, struct edit *edit, struct slice settings);
+/* The name of what was sent and is otherwise in the job that is there; NULL: nothing is. */
+const char *job_each_other(struct flow *flow, unsigned first);
+struct slice job_each_members(struct flow *flow); /* of an answer */
+/* Writes the drive of a job that is to be opened; of one that is OPEN as it was read (`anew`: it was not before). */
+void job_each_prepare(struct flow *flow, struct slice settings);
+void job_each_follow(struct flow *flow, bool anew);
+
+/* ---- job_items.c ---- */
+
+/* The items of a leaf's tasks, JOB_FAN attribute values; answers how many there are so far. */
+int64_t job_items_read(struct flow *flow, int64_t leaf, struct slice **items);
+int64_t job_items_count(struct flow *flow); /* so far */
+void job_items_remove(struct flow *flow);
+/* Of a list in a request: refuses what cannot be stored; stores it, and tells the job its total. */
+void job_items_check(struct flow *flow, struct slice list);
+struct slice job_items_digest(struct flow *flow, struct slice list);
+void job_items_put(struct flow *flow, struct slice list);
+void job_source_check(struct flow *flow, struct slice source);
+bool job_reads_table(struct flow *flow); /* its items come from one */
+
 /* ---- routes ---- */
 
 enum { JOB_ID };
@@ -244,7 +296,10 @@ flow_step job_missing, job_failures, job_results; /* job_read.c */
 flow_step job_events;                             /* job_events.c */
 flow_step job_redrive;                            /* job_close.c */
 flow_step job_delete;                             /* job_sweep.c */
-extern const struct field job_put_fields[17], job_patch_fields[5], job_done_fields[6], job_failed_fields[4],
-    job_page_fields[3], job_events_fields[2], job_only_fields[1], job_redrive_fields[2];
+flow_step job_tasks;                              /* job_each.c */
+flow_step job_items, job_read;                    /* job_items.c */
+extern const struct field job_put_fields[26], job_patch_fields[11], job_done_fields[6], job_failed_fields[4],
+    job_page_fields[3], job_events_fields[2], job_only_fields[1], job_redrive_fields[2], job_tasks_fields[3],
+    job_items_fields[4], job_read_fields[1];
 
 #endif

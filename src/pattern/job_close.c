@@ -193,6 +193,7 @@ void job_redrive(struct flow *flow)
         job_heal(flow);
     else
         job_tell_head(flow, NULL, false);
-    flow_wake(flow, job_progress_topic(job->id));
+    job_each_follow(flow, true);
+    job_wake(flow);
     flow_answer(flow, 200, "{'redriven':[%A],'state':%s}", told, job_state_name(job->state));
 }

@@ -7,8 +7,10 @@
 #include <stdlib.h>
 
 #include "base/hash.h"
+#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/job.h"
+#include "pattern/pattern.h"
 #include "pattern/rows.h"
 
 #define NAMES_MOST 100000
@@ -26,7 +28,11 @@ enum {
     PUT_TOLERATE,
     PUT_KEEP,
     PUT_THEN,
-    PUT_REPLY /* what GET tells beside */
+    PUT_PARENT,
+    PUT_ITEMS,
+    PUT_FROM,
+    PUT_EACH,
+    PUT_REPLY = PUT_EACH + JOB_EACH_FIELDS /* what GET tells beside */
 };
 
 const struct field job_put_fields[] = {
@@ -47,6 +53,13 @@ const struct field job_put_fields[] = {
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = JOB_LONG_MS,
                   .help = "how long it is kept after its end (default: for ever)"},
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what runs when it ends: a function, a URL or a call"},
+    [PUT_PARENT] =
+        {"parent", IN_BODY, FIELD_JSON,
+         .help = "the task of another job that this one is: {\"job\", \"task\"}; it is done when this is"},
+    [PUT_ITEMS] = {"items", IN_BODY, FIELD_LIST, .help = "what each task is given, instead of their number"},
+    [PUT_FROM] = {"from", IN_BODY, FIELD_JSON,
+                  .help = "a table whose items they are: {\"table\", \"query\" or \"scan\"}"},
+    JOB_EACH(PUT_EACH),
     [PUT_REPLY] = {"state", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
     {"preparing", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
     {"done", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
@@ -69,7 +82,10 @@ struct put {
     size_t count; /* of names; 0: there are none, or an empty list, which is a total of 0 */
     int64_t leaves;
     struct slice digest;
-    int64_t total; /* -1: none was sent, or there are names */
+    int64_t total;             /* -1: none was sent, or there are names or items */
+    struct slice source;       /* of items, SLICE_NONE: there are none; what is told of it beside */
+    struct slice each;         /* settings; SLICE_NONE: nothing is called */
+    struct slice then, parent; /* as the head has them; SLICE_NONE */
 };
 
 /* ---- what was sent ---- */
@@ -129,11 +145,67 @@ static void names_read(struct flow *flow, unsigned field, struct put *put, int64
             refuse_request(flow, "A name of a task stands in tasks more than once.");
 }
 
+/* The end of a job that is a task of another marks that: it is told by the same reactions as everybody. */
+static void parent_check(struct flow *flow, struct put *put)
+{
+    struct slice sent = flow_text(flow, PUT_PARENT), outer, task;
+    int64_t number;
+    put->then = flow_given(flow, PUT_THEN) ? flow_then(flow, PUT_THEN) : SLICE_NONE;
+    if (!flow_given(flow, PUT_PARENT)) return;
+    outer = raw_kind(sent) == JSON_OBJECT ? raw_text(flow->arena, raw_member(flow->arena, sent, "job"))
+                                          : SLICE_NONE;
+    task = raw_kind(sent) == JSON_OBJECT ? raw_member(flow->arena, sent, "task") : SLICE_NONE;
+    if (!outer.len || !task.data || raw_count(flow->arena, sent) != 2)
+        refuse_request(flow, "parent must be {\"job\": its id, \"task\": a number or name}.");
+    struct slice name = job_task_sent(flow, task, &number);
+    if (memchr(name.data ? name.data : "", '{', name.len))
+        refuse_request(flow, "The task of parent must not have a brace in its name.");
+    struct slice path = rest_encoded(flow->arena, outer), own = SLICE("");
+    if (put->then.data)
+        own = put->then.len && put->then.data[0] == '['
+                  ? slice_trim((struct slice){put->then.data + 1, put->then.len - 2})
+              : put->then.len && put->then.data[0] == '{' ? put->then
+                                                          : flow_compose(flow, "%s", put->then);
+    put->parent = flow_compose(flow, "%J", sent);
+    put->then = flow_compose(
+        flow,
+        "[%A%,{'call':'POST /v1/jobs/%r/done','body':{'task':%A,'result':{'job':'{detail.id}','total':'{detail.total}',"
+        "'done':'{detail.done}','failed':'{detail.failed}'}},'on':'COMPLETE'},{'call':'POST /v1/jobs/%r/failed',"
+        "'body':{'task':%A,'reason':'The job {detail.id} is {detail.state}.'},'on':['FAILED','EXPIRED']}]",
+        own, path, task, path, task);
+    struct pattern_target targets[PATTERN_TARGETS];
+    unsigned count;
+    const char *fault = pattern_then_read(put->then, flow->arena, targets, &count);
+    if (fault) task_refuse(flow, 400, "bad-request", "then with parent %s.", fault);
+}
+
+static void items_check(struct flow *flow, struct put *put)
+{
+    int kinds = flow_given(flow, PUT_TOTAL) + flow_given(flow, PUT_TASKS) + flow_given(flow, PUT_ITEMS);
+    bool has_from = flow_given(flow, PUT_FROM);
+    if (kinds > 1 || (has_from && (flow_given(flow, PUT_TASKS) || flow_given(flow, PUT_ITEMS))))
+        refuse_request(flow, "Send one of total, tasks, items and from.");
+    put->each = job_each_sent(flow, PUT_EACH, true);
+    job_each_check(flow, PUT_EACH);
+    if (flow_int(flow, PUT_LAYOUT) == 1 && (put->each.data || flow_given(flow, PUT_ITEMS) || has_from))
+        refuse_request(flow, "A job with each or items has the layout tree.");
+    if (has_from) {
+        job_source_check(flow, flow_text(flow, PUT_FROM));
+        put->source = flow_text(flow, PUT_FROM);
+        if (!put->each.data) refuse_request(flow, "from is read as far as each is called: send each, too.");
+    }
+    if (flow_given(flow, PUT_ITEMS)) {
+        job_items_check(flow, flow_text(flow, PUT_ITEMS));
+        put->source = SLICE("list");
+        put->digest = job_items_digest(flow, flow_text(flow, PUT_ITEMS));
+    }
+}
+
 static void put_check(struct flow *flow, struct put *put)
 {
     bool is_set = flow_int(flow, PUT_LAYOUT) == 1;
-    if (flow_given(flow, PUT_TOTAL) && flow_given(flow, PUT_TASKS))
-        refuse_request(flow, "Send either total or tasks.");
+    items_check(flow, put);
+    parent_check(flow, put);
     if (is_set && flow_given(flow, PUT_TASKS)) refuse_request(flow, "Named tasks have the layout tree.");
     if (is_set && flow_int(flow, PUT_TOTAL) > JOB_SET_MOST)
         refuse_request(flow,
@@ -153,6 +225,7 @@ static bool put_create(struct flow *flow, const struct put *put)
     if (deadline_ms && (deadline_ms <= flow->now_ms || deadline_ms > flow->now_ms + JOB_LONG_MS))
         refuse_request(flow, "deadline must be a time to come, within ten years.");
     slots_count(flow, &job_slots, job->id);
+    job_each_prepare(flow, put->each);
     /* Those of the same millisecond and process in the order in which they came. */
     struct slice run = arena_printf(flow->arena, "%013lld-%03llx%03llx", (long long)flow->now_ms,
                                     (unsigned long long)(flow->serial & 0xfff),
@@ -167,14 +240,20 @@ static bool put_create(struct flow *flow, const struct put *put)
     if (put->count)
         edit_put(flow, &edit, EDIT_SET, "#total = :total, #leaves = :leaves, #names = :names",
                  "':total':%N,':leaves':%N,':names':%S", (int64_t)put->count, put->leaves, put->digest);
-    else if (put->total >= 0)
+    else if (put->total >= 0 && !put->source.data)
         edit_set(flow, &edit, "total", "%N", put->total);
     if (flow_given(flow, PUT_FIRST)) edit_set(flow, &edit, "first", "%N", flow_int(flow, PUT_FIRST));
     if (deadline_ms) edit_set(flow, &edit, "deadline", "%N", deadline_ms);
     if (flow_given(flow, PUT_KEEP)) edit_set(flow, &edit, "keep", "%N", flow_int(flow, PUT_KEEP));
     if (flow_given(flow, PUT_TOLERATE))
         edit_set(flow, &edit, "tolerate", "%J", flow_text(flow, PUT_TOLERATE));
-    if (flow_given(flow, PUT_THEN)) edit_set(flow, &edit, "then", "%S", flow_then(flow, PUT_THEN));
+    if (put->then.data) edit_set(flow, &edit, "then", "%S", put->then);
+    if (put->parent.data) edit_set(flow, &edit, "parent", "%A", put->parent);
+    if (put->parent.data && flow_given(flow, PUT_THEN))
+        edit_set(flow, &edit, "own_then", "%S", flow_then(flow, PUT_THEN));
+    if (put->source.data) edit_set(flow, &edit, "source", "%S", put->source);
+    if (put->source.data && put->digest.data) edit_set(flow, &edit, "names", "%S", put->digest);
+    job_each_set(flow, &edit, put->each);
     edit_if(flow, &edit, "attribute_not_exists(#id)", NULL);
     return job_took(flow, edit_write(flow, &edit, &job_table, job_key(flow)));
 }
@@ -207,10 +286,28 @@ static const char *other_setting(struct flow *flow)
                          tolerate.data ? tolerate : SLICE("{\"N\":\"0\"}")))
         return "tolerate";
     if (flow_given(flow, PUT_KEEP) && flow_int(flow, PUT_KEEP) != job->keep_ms) return "keep";
+    bool has_parent = item_has(flow->arena, job->item, "parent");
+    struct slice parent = flow_given(flow, PUT_PARENT) ? flow_compose(flow, "%J", flow_text(flow, PUT_PARENT))
+                                                       : SLICE_NONE;
+    if (parent.data &&
+        !attribute_equal(flow->arena, parent, item_attribute(flow->arena, job->item, "parent")))
+        return "parent";
     if (flow_given(flow, PUT_THEN) &&
-        !then_equal(flow, flow_then(flow, PUT_THEN), item_text(flow->arena, job->item, "then")))
+        !then_equal(flow, flow_then(flow, PUT_THEN),
+                    item_text(flow->arena, job->item, has_parent ? "own_then" : "then")))
         return "then";
-    return NULL;
+    return job_each_other(flow, PUT_EACH);
+}
+
+/* Whether what was sent of items is what the job has. */
+static bool same_items(struct flow *flow, const struct put *put)
+{
+    const struct job *job = flow->state;
+    struct slice source = item_text(flow->arena, job->item, "source");
+    if (!put->source.data) return !job->has_items || put->total < 0 || put->total == job->total;
+    if (put->source.len && put->source.data[0] == '{') return then_equal(flow, put->source, source);
+    return slice_equal(put->source, source) &&
+           slice_equal(put->digest, item_text(flow->arena, job->item, "names"));
 }
 
 /* The job is there: is it the one that was meant? */
@@ -221,6 +318,8 @@ static void put_compare(struct flow *flow, const struct put *put, bool is_create
     bool names_stay = job->named && !put->count && put->total == job->total; /* GET tells no names */
     if (job->state == JOB_DELETING)
         task_refuse(flow, 409, "being-deleted", "The job of this id is being deleted. Try again.");
+    if (!same_items(flow, put))
+        task_refuse(flow, 409, "other-tasks", "There is a job of this id with other tasks, or items.");
     if (job->named != (put->count > 0) && !takes_names(job) && !names_stay)
         task_refuse(flow, 409, "other-tasks", "There is a job of this id whose tasks are %s.",
                     job->named ? "names" : "numbers");
@@ -234,10 +333,11 @@ static void put_compare(struct flow *flow, const struct put *put, bool is_create
         task_refuse(flow, 409, "other-tasks", "There is a job of this id whose first task is %lld.",
                     (long long)job->first);
     if (!is_created && other_setting(flow))
-        task_refuse_with(flow, flow_compose(flow, "'differs':%s", slice_of(other_setting(flow))), 409,
-                         "other-settings",
-                         "There is a job of this id with another %s. PATCH changes deadline and tolerate.",
-                         other_setting(flow));
+        task_refuse_with(
+            flow, flow_compose(flow, "'differs':%s", slice_of(other_setting(flow))), 409, "other-settings",
+            "There is a job of this id with another %s. PATCH changes deadline, tolerate, and each and "
+            "what belongs to it.",
+            other_setting(flow));
 }
 
 /* ---- names ---- */
@@ -316,8 +416,8 @@ static _Noreturn void refuse_total(struct flow *flow)
                      SLICE_ARG(job_state_name(job->state)));
 }
 
-/* One write to the head: what the leaves are is measured by the total as it is then. False: somebody was faster. */
-static bool grow(struct flow *flow, int64_t total)
+/* One write to the head: what the leaves are is measured by the total as it is then. */
+bool job_grow(struct flow *flow, int64_t total)
 {
     struct job *job = flow->state;
     int64_t was = job->total;
@@ -350,13 +450,16 @@ void job_put(struct flow *flow)
         job_load(flow);
         if (!job->item.data) is_created = put_create(flow, &put);
         if (!job->item.data) continue;
+        job_each_follow(flow, false);
         put_compare(flow, &put, is_created);
         if (!job->named && put.count && !give_names(flow, &put)) continue;
         is_settled = true;
         if (job->named && put.count && !job->prepared && job->state == JOB_OPEN)
             is_settled = prepare(flow, &put);
         else if (!job->named && put.total >= 0)
-            is_settled = grow(flow, put.total);
+            is_settled = job_grow(flow, put.total);
+        else if (flow_given(flow, PUT_ITEMS) && job->state == JOB_OPEN && job->total < 0)
+            job_items_put(flow, flow_text(flow, PUT_ITEMS));
     }
     job->has_counted = false;
     job_answer(flow, is_created ? 201 : 200);
@@ -364,7 +467,7 @@ void job_put(struct flow *flow)
 
 /* ---- PATCH ---- */
 
-enum { PATCH_TOTAL = JOB_ID + 1, PATCH_TASKS, PATCH_DEADLINE, PATCH_TOLERATE };
+enum { PATCH_TOTAL = JOB_ID + 1, PATCH_TASKS, PATCH_DEADLINE, PATCH_TOLERATE, PATCH_EACH };
 
 const struct field job_patch_fields[] = {
     FIELD_JOB_ID,
@@ -373,11 +476,14 @@ const struct field job_patch_fields[] = {
     [PATCH_DEADLINE] = {"deadline", IN_BODY, FIELD_DURATION, .min = 1, .max = JOB_LONG_MS,
                         .help = "another one, from now on; opens a job again that has EXPIRED"},
     [PATCH_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON, .help = "so many tasks may fail, or \"5%\" of them"},
+    JOB_EACH(PATCH_EACH),
 };
 
-/* Deadline and tolerance; who has seen the former tolerance completes nothing by it. */
+/* Deadline and tolerance, and how tasks are called; who has seen the former tolerance completes nothing by it. */
 static bool patch_settings(struct flow *flow, bool has_deadline)
 {
+    const struct job *job = flow->state;
+    struct slice each = job_each_sent(flow, PATCH_EACH, !job->is_driven);
     struct job next = *(struct job *)flow->state;
     struct edit edit = {0};
     if (has_deadline) {
@@ -386,6 +492,7 @@ static bool patch_settings(struct flow *flow, bool has_deadline)
     }
     if (flow_given(flow, PATCH_TOLERATE))
         edit_set(flow, &edit, "tolerate", "%J", flow_text(flow, PATCH_TOLERATE));
+    job_each_set(flow, &edit, each);
     edit_set(flow, &edit, "due", "%N", job_due_ms(flow, &next));
     edit_put(flow, &edit, EDIT_ADD, "#epoch :one", "':one':{'N':'1'}");
     edit_if(flow, &edit, "#run = :run and #state = :open", "':run':%S,':open':{'S':'OPEN'}", next.run);
@@ -452,8 +559,11 @@ void job_patch(struct flow *flow)
     struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct put put = {0};
     bool has_names = flow_given(flow, PATCH_TASKS), is_settled = false;
-    bool sets_deadline = flow_given(flow, PATCH_DEADLINE),
+    bool sets_each = false, sets_deadline = flow_given(flow, PATCH_DEADLINE),
          sets = sets_deadline || flow_given(flow, PATCH_TOLERATE);
+    for (unsigned i = 0; i < JOB_EACH_FIELDS; i++) sets_each |= flow_given(flow, PATCH_EACH + i);
+    sets |= sets_each;
+    job_each_check(flow, PATCH_EACH);
     if (flow_given(flow, PATCH_TOTAL) && has_names) refuse_request(flow, "Send either total or tasks.");
     tolerate_check(flow, PATCH_TOLERATE);
     for (bool is_first = true; !is_settled; is_first = false) {
@@ -466,15 +576,18 @@ void job_patch(struct flow *flow)
         if (job->state == JOB_EXPIRED && sets_deadline) {
             if (!job_revive(flow, flow->now_ms + flow_int(flow, PATCH_DEADLINE))) continue;
             sets_deadline = false;
-            sets = flow_given(flow, PATCH_TOLERATE);
+            sets = sets_each || flow_given(flow, PATCH_TOLERATE);
             job_heal(flow); /* what was done just before it ended */
         }
         if (job->state != JOB_OPEN || (job_is_closing(flow, job) && !sets_deadline)) job_refuse_closed(flow);
         if (has_names && takes_names(job)) {
             names_read(flow, PATCH_TASKS, &put, 0);
-            if (put.count ? !give_names(flow, &put) : !grow(flow, 0)) continue;
+            if (put.count ? !give_names(flow, &put) : !job_grow(flow, 0)) continue;
             if (!put.count) break;
         }
+        if (job->has_items && (has_names || flow_given(flow, PATCH_TOTAL)))
+            task_refuse(flow, 409, "other-tasks", "The tasks of the job are its items.");
+        if (sets_each && job->fan != JOB_FAN) refuse_request(flow, "A job with each has the layout tree.");
         if ((has_names && !job->named) || (job->named && flow_given(flow, PATCH_TOTAL)))
             task_refuse(flow, 409, "other-tasks", "The tasks of the job are %s.",
                         job->named ? "names" : "numbers");
@@ -487,8 +600,10 @@ void job_patch(struct flow *flow)
         if (has_names)
             is_settled = is_being_made ? prepare(flow, &put) : names_add(flow, &put);
         else
-            is_settled = !flow_given(flow, PATCH_TOTAL) || grow(flow, flow_int(flow, PATCH_TOTAL));
+            is_settled = !flow_given(flow, PATCH_TOTAL) || job_grow(flow, flow_int(flow, PATCH_TOTAL));
     }
+    job_each_follow(flow, true);
+    job_wake(flow);
     job->has_counted = false;
     job_answer(flow, 200);
 }

@@ -31,6 +31,7 @@ static void parts_delete(struct flow *flow)
         part_delete(flow, LEVEL_LEAF, i);
     for (int64_t i = 0; i < job->branches; i++) part_delete(flow, LEVEL_BRANCH, i);
     for (int64_t i = 0; i < job_tallies(job); i++) part_delete(flow, LEVEL_TALLY, i);
+    if (job->has_items) job_items_remove(flow);
     task_call(flow, "DeleteItem",
               "{'TableName':%T,'Key':{'id':%S},'ConditionExpression':'#run = :run',%#,"
               "'ExpressionAttributeValues':{':run':%S}}",
@@ -62,6 +63,7 @@ static void sweep_one(struct flow *flow)
         job_expire(flow);
     } else if (job->state == JOB_OPEN) {
         job_heal(flow);
+        job_each_follow(flow, false);
         if (job->state != JOB_OPEN) return;
         JOB_EDIT(flow, "SET #due = :due", "#run = :run and #state = :open and #due <= :now",
                  "':due':%N,':run':%S,':open':{'S':'OPEN'},':now':%N", job_due_ms(flow, job), job->run,
