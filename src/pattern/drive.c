@@ -3,7 +3,7 @@
  * same calls that anybody can make. Here is only what it is told: the settings are part of the thing for whoever asks,
  * and items of one table, so that a server finds all of them without a scan.
  *
- * Table PREFIXdrives: hash key `slot` (S): "0" to "3", by a hash of the id; range key `id` (S): the kind and the
+ * Table PREFIXdrives: hash key `slot` (S): "#0" to "#3", by a hash of the id; range key `id` (S): the kind and the
  *   name, or the kind, the name (percent-encoded) and the part, with colons between; `kind`, `name`, `part` (S: of a
  *   log, the consumer); the target (`each` or `function`, S) and the other settings of the kind; `version` (N): grows
  *   with each change; `changed` (S): when that was.
@@ -40,9 +40,10 @@ static struct slice id_of(struct flow *flow, const struct drive_thing *thing)
                         SLICE_ARG(rest_encoded(flow->arena, thing->name)), SLICE_ARG(thing->part));
 }
 
+/* It begins with a character that no name does, so that all slots are one thing for whoever waits (flow_thing). */
 static struct slice slot_name(struct flow *flow, uint64_t number)
 {
-    return arena_printf(flow->arena, "%u", (unsigned)(number % SLOTS));
+    return arena_printf(flow->arena, "#%u", (unsigned)(number % SLOTS));
 }
 
 static struct slice key_of(struct flow *flow, const struct drive_thing *thing)
@@ -270,7 +271,7 @@ static void list_drives(struct flow *flow)
         mark = arena_printf(flow->arena, "%016llx", (unsigned long long)sum);
         if (!flow_given(flow, LIST_MARK) || !slice_equal(mark, flow_text(flow, LIST_MARK))) break;
         if (flow->now_ms >= until_ms) break;
-        task_watch(flow, topic_of_all(), flow_item_thing(&drives, SLICE("0"), SLICE("")), until_ms);
+        task_watch(flow, topic_of_all(), flow_thing("drive", SLICE("")), until_ms);
     }
     flow_put(flow, flow->body, "],'mark':%s}", mark);
     flow_finish(flow, 200);

@@ -1,4 +1,5 @@
 """What the server drives by itself: each unit of a queue is handed to a function, a URL or a pattern."""
+import concurrent.futures
 import json
 import urllib.request
 
@@ -366,3 +367,16 @@ def test_the_commands_of_triggers(here, tmp_path, unused_name):
         assert one not in here.drives()
     assert "is for triggers of tables" in quipu("trigger", "add", f"work:{name}", name, "--filter", "{}", on=on).stderr
     assert "there is no function" in quipu("trigger", "add", f"work:{name}", "nobody", on=on).stderr
+
+
+def test_a_drive_that_another_process_writes_is_seen_by_whoever_waits(here, tmp_path, unused_name):
+    """The command writes to the tables itself; the server's own long-poll must be woken by that, in every slot."""
+    Function(here.functions, tmp_path, unused_name, SEND)
+    for n in range(6):
+        mark = here.ok("GET", "/v1/drives")["mark"]
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            poll = pool.submit(urllib.request.urlopen, f"{here.url}/v1/drives?wait=60s&mark={mark}", timeout=50)
+            output("work", "put", f"{unused_name}-{n}", "--each", unused_name, on=here.url)
+            assert f"work:{unused_name}-{n}" in [drive["id"] for drive in json.load(poll.result())["drives"]]
+    for n in range(6):
+        here.ok("PUT", f"/v1/work/{unused_name}-{n}", {"each": []})
