@@ -711,6 +711,10 @@ struct quipu_batch {
 /* partitions 0: 4; keep_ms 0: events are kept for ever. */
 enum quipu_result quipu_log_put(struct quipu *db, const char *log, int64_t partitions, int64_t keep_ms,
                                 struct quipu_reply **reply);
+/* Has servers split a partition that gets more events than this ("500/s", "30/m"), and merge two neighbours that get
+ * less together (NULL: never), up to so many partitions (0: 64). split_above NULL: no more. */
+enum quipu_result quipu_log_scale(struct quipu *db, const char *log, const char *split_above,
+                                  const char *merge_below, int64_t partitions, struct quipu_reply **reply);
 enum quipu_result quipu_log_show(struct quipu *db, const char *log, struct quipu_reply **reply);
 enum quipu_result quipu_log_delete(struct quipu *db, const char *log, struct quipu_reply **reply);
 /* Appends of different threads to one partition are made together. */

@@ -156,6 +156,7 @@ PATTERN(history, "keep every change of a table; see and restore what was",
 PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "A log keeps events in order by key, without gaps; groups of consumers share the reading.",
         "  quipu log put clicks --partitions 4\n"
+        "  quipu log put clicks --scale '{\"split_above\":\"500/s\",\"merge_below\":\"50/s\"}'\n"
         "  quipu log append clicks ann '{\"page\":\"/\"}'\n"
         "  quipu log append clicks ann 2 --expected 17     # only if nothing of ann stands behind 17\n"
         "  quipu log append clicks ann < lines.json        # each line the data of an event\n"

@@ -15,6 +15,24 @@ enum quipu_result quipu_log_put(struct quipu *db, const char *log, int64_t parti
     return ask_end(&ask);
 }
 
+enum quipu_result quipu_log_scale(struct quipu *db, const char *log, const char *split_above,
+                                  const char *merge_below, int64_t partitions, struct quipu_reply **reply)
+{
+    struct ask ask, scale = {0};
+    ask_begin(&ask, db, reply, "PUT", "/v1/logs/*", log);
+    struct buf *body = ask_member(&ask, "scale");
+    if (split_above) {
+        ask_text(&scale, "split_above", split_above);
+        ask_text(&scale, "merge_below", merge_below);
+        ask_some(&scale, "partitions", partitions);
+        ask_element(&ask, &scale);
+    } else {
+        buf_text(body, "null");
+    }
+    ask_run(&ask);
+    return ask_end(&ask);
+}
+
 enum quipu_result quipu_log_show(struct quipu *db, const char *log, struct quipu_reply **reply)
 {
     return ask_plain(db, reply, "GET", "/v1/logs/*", log);

@@ -7,7 +7,8 @@
  *   Part "log": `id` (S); `partitions` (N): of the beginning, numbered from 0; the hash h (XXH3, 64 bits) of a key
  *     belongs to partition h * partitions / 2^64; `slots` (N); `version` (N): grows with each split and
  *     merge; `next` (N): number of the next partition; `change` (M): the split or merge that is under way, `olds` (L of
- *     N), `news` (L of M {partition, from, to}); `keep` (N, s), `created` (S); `deleted` (BOOL): it is being removed.
+ *     N), `news` (L of M {partition, from, to}); `keep` (N, s), `created` (S); `deleted` (BOOL): it is being removed;
+ *     `scale` (M {above, below, partitions}): log_scale.c, whose state is among the heads.
  *   Part "from/ID/HEX": a route: hashes from HEX `to` (S) belong to `partition` (N) since `version` (N); where there is
  *     none, the beginning's rule holds.
  *   Part "group/GROUP": a group of consumers: `generation`, `since` (N, ms): positions of an older
@@ -185,6 +186,7 @@ void log_layout_read(struct flow *flow, struct slice item, struct log_layout *la
                                   .slots = item_int(flow->arena, item, "slots", 1),
                                   .version = item_int(flow->arena, item, "version", 0),
                                   .keep_s = item_int(flow->arena, item, "keep", 0),
+                                  .scale = log_scale_of(flow, item),
                                   .created = item_text(flow->arena, item, "created"),
                                   .change = item_attribute(flow->arena, item, "change")};
     layout->next = item_int(flow->arena, item, "next", layout->partitions);
@@ -310,7 +312,7 @@ void log_route_forget(struct flow *flow, const struct log_layout *layout, uint64
 
 /* ---- making one ---- */
 
-enum { PUT_PARTITIONS = LOG_NAME + 1, PUT_KEEP, PUT_REPLY };
+enum { PUT_PARTITIONS = LOG_NAME + 1, PUT_KEEP, PUT_SCALE, PUT_REPLY };
 
 static const struct field put_fields[] = {
     FIELD_LOG,
@@ -319,7 +321,12 @@ static const struct field put_fields[] = {
                                 "events are in one order"},
     [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
                   .help = "events end after this time (default: never)"},
+    [PUT_SCALE] =
+        {"scale", IN_BODY, FIELD_JSON,
+         .help = "a server splits and merges partitions by itself: {split_above: \"500/s\", merge_below: "
+                 "\"50/s\", partitions: 64}; null: it does not (default)"},
     [PUT_REPLY] = FIELD_ANSWERED("created", FIELD_TEXT),
+    FIELD_ANSWERED("changes", FIELD_LIST),
     FIELD_ANSWERED("version", FIELD_INT),
     FIELD_ANSWERED("consumers", FIELD_LIST),
     FIELD_ANSWERED("open", FIELD_LIST),
@@ -331,15 +338,20 @@ struct slice log_settings(struct flow *flow, const struct log_layout *layout)
     struct slice keep = SLICE("");
     if (layout->keep_s)
         keep = flow_compose(flow, ",'keep':%s", duration_text(flow->arena, layout->keep_s * 1000));
-    return flow_compose(flow, "'log':%s,'partitions':%d%A", flow_text(flow, LOG_NAME), layout->partitions,
-                        keep);
+    return flow_compose(flow, "'log':%s,'partitions':%d%A%A", flow_text(flow, LOG_NAME), layout->partitions,
+                        keep, log_scale_member(flow, &layout->scale));
 }
 
 static void put_begin(struct flow *flow)
 {
-    int64_t wanted = flow_int_or(flow, PUT_PARTITIONS, 4), slots = wanted < LOG_SLOTS ? wanted : LOG_SLOTS;
+    int64_t wanted = flow_int_or(flow, PUT_PARTITIONS, 4);
     int64_t keep_s = flow_int_or(flow, PUT_KEEP, 0) / 1000;
     struct log_layout layout;
+    struct log_scale scale = {0};
+    if (flow_given(flow, PUT_SCALE)) /* it is refused before anything is made */
+        scale = log_scale_read(flow, flow_text(flow, PUT_SCALE), flow_int_or(flow, PUT_PARTITIONS, 1));
+    if (scale.above && wanted > scale.partitions) wanted = scale.partitions;
+    int64_t slots = wanted < LOG_SLOTS ? wanted : LOG_SLOTS;
     struct slice id = arena_printf(flow->arena, "%010llx", (unsigned long long)(flow_random(flow) >> 24));
     struct slice log = flow_compose(
         flow,
@@ -361,6 +373,7 @@ static void put_begin(struct flow *flow)
             task_refuse_with(flow, flow_compose(flow, "'partitions':%d", partitions), 409, "exists",
                              "This log began with %lld partitions; split and merge change them.",
                              (long long)partitions);
+        if (flow_given(flow, PUT_SCALE)) scale = log_scale_read(flow, flow_text(flow, PUT_SCALE), partitions);
         if (keep_s && item_int(flow->arena, item, "keep", 0) != keep_s) {
             /* Events that are appended from now on end by it; the others as they were told. */
             if (!log_update(flow, SLICE("log"), SLICE("SET #keep = :keep"),
@@ -369,8 +382,18 @@ static void put_begin(struct flow *flow)
                 continue;
             item = flow_item(flow);
         }
+        struct slice setting = log_scale_attribute(flow, &scale);
+        if (flow_given(flow, PUT_SCALE) &&
+            !attribute_equal(flow->arena, item_attribute(flow->arena, item, "scale"), setting)) {
+            if (!log_update(flow, SLICE("log"), SLICE("SET #scale = :scale"),
+                            "attribute_exists(#part) and attribute_not_exists(#deleted)",
+                            flow_compose(flow, "':scale':%A", setting)))
+                continue;
+            item = flow_item(flow);
+        }
         log_layout_forget(flow);
         log_layout_read(flow, item, &layout);
+        if (flow_given(flow, PUT_SCALE)) log_scale_enter(flow, &layout);
         flow_answer(flow, is_new ? 201 : 200, "{%A}", log_settings(flow, &layout));
         return;
     }
@@ -382,7 +405,8 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 {
     struct buf out = {0};
     int64_t keep_s = item_int(flow->arena, item, "keep", 0);
-    if (!item_has(flow->arena, item, "partitions") || item_has(flow->arena, item, "deleted")) return SLICE_NONE;
+    if (!item_has(flow->arena, item, "partitions") || item_has(flow->arena, item, "deleted"))
+        return SLICE_NONE;
     flow_put(flow, &out, ",'created':%s", item_text(flow->arena, item, "created"));
     if (keep_s) flow_put(flow, &out, ",'keep':%s", duration_text(flow->arena, keep_s * 1000));
     return arena_take(flow->arena, &out);
@@ -390,8 +414,13 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 static void list_logs(struct flow *flow)
 {
-    struct names names = {.list = SLICE("log"), .member = "logs", .word = "log", .key = "log",
-                          .table = &log_table, .part = ",'part':{'S':'log'}", .tell = told_in_list};
+    struct names names = {.list = SLICE("log"),
+                          .member = "logs",
+                          .word = "log",
+                          .key = "log",
+                          .table = &log_table,
+                          .part = ",'part':{'S':'log'}",
+                          .tell = told_in_list};
     names_list(flow, &names, 0);
 }
 
@@ -501,7 +530,7 @@ const struct flow_row log_rows[] = {
      FIELDS(group_fields), PUSHED, "log pushed"},
     {"DELETE", "/v1/logs/{log}/consumers/{name}", log_leave_begin, "Removes a group: positions and parked events.",
      FIELDS(group_fields), "{'deleted':true}", "log leave"},
-    {"PUT", "/v1/logs/{log}", put_begin, "Makes a log, or changes how long its events are kept.",
+    {"PUT", "/v1/logs/{log}", put_begin, "Makes a log, or changes how long its events are kept and whether it scales.",
      FIELDS(put_fields), "{'log':'clicks','partitions':4}",
      "log put"},
     {"GET", "/v1/logs/{log}", log_get_begin, "The settings, the groups and the open partitions of a log.",

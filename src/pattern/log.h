@@ -28,6 +28,13 @@ enum { LOG_NAME, LOG_GROUP };
 
 /* ---- log.c: the layout ---- */
 
+/* When a server changes the number of partitions by itself; events a minute. */
+struct log_scale {
+    int64_t above;      /* so many split a partition; 0: nothing is done */
+    int64_t below;      /* two neighbours that have less together are merged; 0: never */
+    int64_t partitions; /* at most */
+};
+
 /* What the log's own item says. */
 struct log_layout {
     int64_t partitions; /* at the beginning: 0 .. partitions - 1 share the hashes evenly */
@@ -35,6 +42,7 @@ struct log_layout {
     int64_t version; /* grows with each split and merge; 0: there was none */
     int64_t next;    /* number of the next partition */
     int64_t keep_s;  /* of events; 0: for ever */
+    struct log_scale scale;
     char id[LOG_ID_CHARS + 1];
     int64_t read_ms; /* when it was read */
     /* only where it was read just now: */
@@ -163,7 +171,44 @@ struct log_key_reader {
 };
 bool log_key_read(struct flow *flow, struct log_key_reader *reader);
 
+/* ---- log_look.c: what is open ---- */
+
+struct log_routes {
+    struct log_range range;
+    struct log_routes *next;
+};
+/* All items of the log: itself, its routes in the order of their hashes, and the names of its groups as JSON. */
+struct slice log_items_read(struct flow *flow, struct log_routes **routes, struct slice *consumers);
+/* The open partition of a hash. Hashes must come in order: routes that lie before are passed over. */
+struct log_range log_open_at(const struct log_layout *layout, struct log_routes **routes, uint64_t hash);
+
+/* ---- log_scale.c: what a server changes by itself ---- */
+
+/* The field `scale` of PUT, which is given: what is wrong with it ends the task. */
+struct log_scale log_scale_read(struct flow *flow, struct slice json, int64_t partitions);
+/* As it is stored, as an attribute value, and back; as it is answered, as a member. */
+struct slice log_scale_attribute(struct flow *flow, const struct log_scale *scale);
+struct log_scale log_scale_of(struct flow *flow, struct slice item);
+struct slice log_scale_member(struct flow *flow, const struct log_scale *scale);
+/* Has servers look at the log, or no more, as the layout says. */
+void log_scale_enter(struct flow *flow, const struct log_layout *layout);
+/* What a server has measured; SLICE_NONE: nothing. */
+struct slice log_scale_state(struct flow *flow, const struct log_layout *layout);
+/* Members of an answer: the rate of a partition, and the last changes. */
+struct slice log_scale_rate(struct flow *flow, struct slice state, int64_t partition);
+struct slice log_scale_changes(struct flow *flow, struct slice state);
+
 /* ---- log_change.c ---- */
+
+struct log_change {
+    unsigned old_count, new_count;
+    int64_t olds[2];
+    struct log_range news[2];
+    bool has_at;
+    uint64_t at; /* of a split: the first hash of the second child; else the middle */
+};
+/* Splits or merges. False: one of them is sealed, or the children would wait for too many. */
+bool log_change_try(struct flow *flow, struct log_change *change);
 
 /* A split or merge that is under way is brought to its end, whoever has begun it; the layout is not read again. */
 void log_change_finish(struct flow *flow, const struct log_layout *layout);

@@ -28,15 +28,9 @@ const struct field log_merge_fields[] = {
     [MERGE_PARTITIONS] = {"partitions", IN_BODY, FIELD_LIST, true, .help = "two neighbours"},
 };
 
-struct change {
-    unsigned old_count, new_count;
-    int64_t olds[2];
-    struct log_range news[2];
-};
-
 /* ---- what is under way ---- */
 
-static struct slice change_text(struct flow *flow, const struct change *change)
+static struct slice change_text(struct flow *flow, const struct log_change *change)
 {
     struct slice olds = SLICE(""), news = SLICE("");
     for (unsigned i = 0; i < change->old_count; i++)
@@ -48,9 +42,9 @@ static struct slice change_text(struct flow *flow, const struct change *change)
     return flow_compose(flow, "{'M':{'olds':{'L':[%A]},'news':{'L':[%A]}}}", olds, news);
 }
 
-static struct change change_read(struct flow *flow, struct slice attribute)
+static struct log_change change_read(struct flow *flow, struct slice attribute)
 {
-    struct change change = {0};
+    struct log_change change = {0};
     struct slice value, map = raw_member(flow->arena, attribute, "M");
     raw_each (flow->arena, item_content(flow->arena, map, "olds"), &value)
         if (change.old_count < 2) change.olds[change.old_count++] = attribute_int(flow->arena, value, 0);
@@ -61,7 +55,7 @@ static struct change change_read(struct flow *flow, struct slice attribute)
 }
 
 /* The new partitions as a seal names them. */
-static struct slice children_of(struct flow *flow, const struct change *change)
+static struct slice children_of(struct flow *flow, const struct log_change *change)
 {
     struct slice list = SLICE("");
     for (unsigned i = 0; i < change->new_count; i++)
@@ -113,7 +107,7 @@ static void routes_write(struct flow *flow, const struct log_layout *layout, con
 void log_change_finish(struct flow *flow, const struct log_layout *layout)
 {
     if (!layout->change.data) return;
-    struct change change = change_read(flow, layout->change);
+    struct log_change change = change_read(flow, layout->change);
     struct slice parents = SLICE(""), children = children_of(flow, &change);
     int64_t time_ms = 0, base = 0;
     for (unsigned i = 0; i < change.old_count; i++) {
@@ -137,8 +131,7 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
             "{'TableName':%T,'Item':{'partition':%S,'sequence':%N,'base':%N,'time':%N,'touched':%N,'slot':%S,"
             "'from':%S,'to':%S,'parents':{'L':[%A]}},'ConditionExpression':'attribute_not_exists(#partition)',%#}",
             &log_heads, log_key(flow, layout, change.news[i].partition), base, base, time_ms,
-            flow->now_ms / 1000,
-            log_key(flow, layout, change.news[i].partition % layout->slots),
+            flow->now_ms / 1000, log_key(flow, layout, change.news[i].partition % layout->slots),
             log_hex(flow, change.news[i].from), log_hex(flow, change.news[i].to), parents);
     for (unsigned i = 0; i < change.new_count; i++) routes_write(flow, layout, &change.news[i]);
     log_update(flow, SLICE("log"), SLICE("SET #version = :new REMOVE #change"),
@@ -173,19 +166,17 @@ static struct old old_read(struct flow *flow, const struct log_layout *layout, i
 
 /* The ranges of the two, or a refusal. */
 static void split_ranges(struct flow *flow, const struct log_layout *layout, const struct log_range *range,
-                         struct log_range *news)
+                         struct log_change *change)
 {
-    uint64_t at = range->from + (range->to - range->from) / 2 + 1;
-    if (flow_given(flow, SPLIT_AT) && !log_hex_read(flow_text(flow, SPLIT_AT), &at))
-        task_refuse(flow, 400, "bad-request", "at must be 16 hexadecimal digits.");
+    uint64_t at = change->has_at ? change->at : range->from + (range->to - range->from) / 2 + 1;
     if (range->from == range->to || at <= range->from || at > range->to)
         task_refuse(
             flow, 409, "outside",
             "The split must be behind the first hash of the partition, %016llx, and not behind its last, "
             "%016llx.",
             (unsigned long long)range->from, (unsigned long long)range->to);
-    news[0] = (struct log_range){range->from, at - 1, layout->next};
-    news[1] = (struct log_range){at, range->to, layout->next + 1};
+    change->news[0] = (struct log_range){range->from, at - 1, layout->next};
+    change->news[1] = (struct log_range){at, range->to, layout->next + 1};
 }
 
 static void merge_range(struct flow *flow, const struct log_layout *layout, const struct old *olds,
@@ -200,7 +191,7 @@ static void merge_range(struct flow *flow, const struct log_layout *layout, cons
                 (long long)olds[0].partition, (long long)olds[1].partition);
 }
 
-static void tell(struct flow *flow, const struct change *change, struct slice children)
+static void tell(struct flow *flow, const struct log_change *change, struct slice children)
 {
     struct slice first = log_partition_text(flow, change->olds[0]);
     if (change->old_count == 1)
@@ -211,7 +202,7 @@ static void tell(struct flow *flow, const struct change *change, struct slice ch
 }
 
 /* Somebody has sealed one: perhaps by the same request. */
-static void tell_sealed(struct flow *flow, const struct change *change, const struct old *olds)
+static void tell_sealed(struct flow *flow, const struct log_change *change, const struct old *olds)
 {
     unsigned counts[2] = {0};
     struct slice children[2] = {SLICE(""), SLICE("")};
@@ -229,38 +220,32 @@ static void tell_sealed(struct flow *flow, const struct change *change, const st
                          (long long)change->olds[sealed]);
 }
 
-static void change_run(struct flow *flow, struct change *change)
+enum made { MADE, IS_SEALED, TOO_MANY_PARENTS };
+
+static enum made change_make(struct flow *flow, struct log_change *change, struct old *olds, size_t *parents)
 {
     bool is_split = change->old_count == 1;
     change->new_count = is_split ? 2 : 1;
     for (;; task_again(flow)) {
         struct log_layout layout;
-        struct old olds[2];
-        size_t parents = 0;
-        unsigned count;
         bool is_sealed = false;
         log_layout_get(flow, &layout);
         if (layout.change.data) {
             log_change_finish(flow, &layout);
             continue;
         }
+        *parents = 0;
         for (unsigned i = 0; i < change->old_count; i++) {
             olds[i] = old_read(flow, &layout, change->olds[i]);
-            parents_of(flow, olds[i].head, change->olds[i], olds[i].end.sequence, &parents);
+            parents_of(flow, olds[i].head, change->olds[i], olds[i].end.sequence, parents);
             is_sealed |= olds[i].end.is_sealed;
         }
-        if (is_sealed) {
-            tell_sealed(flow, change, olds);
-            return;
-        }
+        if (is_sealed) return IS_SEALED;
         if (is_split)
-            split_ranges(flow, &layout, &olds[0].range, change->news);
+            split_ranges(flow, &layout, &olds[0].range, change);
         else
             merge_range(flow, &layout, olds, change->news);
-        if (parents > PARENTS_MOST)
-            task_refuse(flow, 409, "too-many-parents",
-                        "The new partition would wait for %zu others to be read; at most %d are possible.",
-                        parents, PARENTS_MOST);
+        if (*parents > PARENTS_MOST) return TOO_MANY_PARENTS;
         layout.change = change_text(flow, change);
         if (!log_update(flow, SLICE("log"), SLICE("SET #change = :change, #next = :next"),
                         "#version = :version and #id = :id and attribute_not_exists(#change) and "
@@ -269,21 +254,45 @@ static void change_run(struct flow *flow, struct change *change)
                                      layout.next + change->new_count, layout.version, slice_of(layout.id))))
             continue;
         log_change_finish(flow, &layout);
-        tell(flow, change, log_children_text(flow, children_of(flow, change), &count));
-        return;
+        return MADE;
+    }
+}
+
+bool log_change_try(struct flow *flow, struct log_change *change)
+{
+    struct old olds[2];
+    size_t parents;
+    return change_make(flow, change, olds, &parents) == MADE;
+}
+
+static void change_run(struct flow *flow, struct log_change *change)
+{
+    struct old olds[2];
+    size_t parents;
+    unsigned count;
+    switch (change_make(flow, change, olds, &parents)) {
+    case MADE: tell(flow, change, log_children_text(flow, children_of(flow, change), &count)); break;
+    case IS_SEALED: tell_sealed(flow, change, olds); break;
+    case TOO_MANY_PARENTS:
+        flow_refuse(flow, 409, "too-many-parents",
+                    "The new partition would wait for %zu others to be read; at most %d are possible.",
+                    parents, PARENTS_MOST);
+        break;
     }
 }
 
 void log_split_begin(struct flow *flow)
 {
-    struct change change = {.old_count = 1};
+    struct log_change change = {.old_count = 1, .has_at = flow_given(flow, SPLIT_AT)};
+    if (change.has_at && !log_hex_read(flow_text(flow, SPLIT_AT), &change.at))
+        task_refuse(flow, 400, "bad-request", "at must be 16 hexadecimal digits.");
     change.olds[0] = log_partition_of(flow, flow_text(flow, SPLIT_PARTITION), false);
     change_run(flow, &change);
 }
 
 void log_merge_begin(struct flow *flow)
 {
-    struct change change = {.new_count = 1};
+    struct log_change change = {.new_count = 1};
     struct slice list = flow_text(flow, MERGE_PARTITIONS), value;
     if (raw_count(flow->arena, list) != 2) task_refuse(flow, 400, "bad-request", "partitions must be two.");
     raw_each (flow->arena, list, &value)

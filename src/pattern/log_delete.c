@@ -92,7 +92,9 @@ void log_delete_begin(struct flow *flow)
         task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
     log_layout_forget(flow);
     struct slice id = item_text(flow->arena, flow_item(flow), "id");
+    struct log_scale scale = log_scale_of(flow, flow_item(flow));
     int64_t slots = item_int(flow->arena, flow_item(flow), "slots", 1);
+    if (scale.above) log_scale_enter(flow, &(struct log_layout){0});
     struct arena_mark mark = arena_mark(flow->arena);
     for (; find_group(flow, &group); flow_rewind(flow, mark)) group_remove(flow, id, group);
     for (int64_t slot = 0; slot < slots;) {

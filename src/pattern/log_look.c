@@ -17,13 +17,7 @@ const struct field log_get_fields[] = {
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 16, .help = "the \"next\" of the page before"},
 };
 
-struct route {
-    struct log_range range;
-    struct route *next;
-};
-
-/* All items of the log: itself, its routes in the order of their hashes, and the names of its groups. */
-static struct slice get_read(struct flow *flow, struct route **routes, struct slice *consumers)
+struct slice log_items_read(struct flow *flow, struct log_routes **routes, struct slice *consumers)
 {
     struct slice log = SLICE_NONE, last = SLICE_NONE, item;
     struct log_range range;
@@ -38,13 +32,20 @@ static struct slice get_read(struct flow *flow, struct route **routes, struct sl
             if (slice_starts(part, SLICE("group/")))
                 *consumers = flow_compose(flow, "%A%,%s", *consumers, slice_from(part, 6));
             if (!slice_starts(part, SLICE("from/")) || !log_range_read(flow, item, &range)) continue;
-            *routes = arena_new(flow->arena, struct route);
+            *routes = arena_new(flow->arena, struct log_routes);
             (*routes)->range = range;
             routes = &(*routes)->next;
         }
         last = flow_last_key(flow);
     } while (last.data);
     return log;
+}
+
+/* Routes where there are some, else as at the beginning. */
+struct log_range log_open_at(const struct log_layout *layout, struct log_routes **routes, uint64_t hash)
+{
+    while (*routes && (*routes)->range.to < hash) *routes = (*routes)->next;
+    return *routes && (*routes)->range.from <= hash ? (*routes)->range : log_range_of(layout, hash);
 }
 
 /* Whether something was ever put into the partition; `heads` are those of all that were. */
@@ -56,11 +57,11 @@ static bool head_is_there(struct flow *flow, struct slice heads, struct slice ke
     return false;
 }
 
-/* The open partitions in the order of their hashes: routes where there are some, else as at the beginning. */
+/* The open partitions in the order of their hashes. */
 void log_get_begin(struct flow *flow)
 {
-    struct route *route = NULL;
-    struct slice keys = SLICE(""), consumers = SLICE(""), log = get_read(flow, &route, &consumers);
+    struct log_routes *routes = NULL;
+    struct slice keys = SLICE(""), consumers = SLICE(""), log = log_items_read(flow, &routes, &consumers);
     struct log_layout layout;
     struct log_range shown[LIST_MOST];
     unsigned count = 0;
@@ -68,8 +69,7 @@ void log_get_begin(struct flow *flow)
     log_layout_read(flow, log, &layout);
     bool is_all = flow_given(flow, GET_AFTER) && log_hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
     while (!is_all && count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
-        while (route && route->range.to < at) route = route->next;
-        struct log_range range = route && route->range.from <= at ? route->range : log_range_of(&layout, at);
+        struct log_range range = log_open_at(&layout, &routes, at);
         keys = flow_compose(flow, "%A%,{'partition':%S}", keys, log_key(flow, &layout, range.partition));
         shown[count++] = range;
         is_all = range.to == UINT64_MAX;
@@ -77,15 +77,17 @@ void log_get_begin(struct flow *flow)
     }
     log_batch_get(flow, flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads, keys));
     struct slice heads = log_batch_items(flow, &log_heads);
-    flow_put(flow, flow->body, "{%A,'created':%s,'version':%d,'consumers':[%A],'open':[",
-             log_settings(flow, &layout), layout.created, layout.version, consumers);
+    struct slice scale = log_scale_state(flow, &layout);
+    flow_put(flow, flow->body, "{%A,'created':%s,'version':%d,'consumers':[%A]%A,'open':[",
+             log_settings(flow, &layout), layout.created, layout.version, consumers,
+             log_scale_changes(flow, scale));
     for (unsigned i = 0; i < count; i++) {
         struct log_end end = {0};
         if (head_is_there(flow, heads, log_key(flow, &layout, shown[i].partition)))
             end = log_end_get(flow, &layout, shown[i].partition);
-        flow_put(flow, flow->body, "%,{'partition':%s,'from':%s,'to':%s,'sequence':%d}",
+        flow_put(flow, flow->body, "%,{'partition':%s,'from':%s,'to':%s,'sequence':%d%A}",
                  log_partition_text(flow, shown[i].partition), log_hex(flow, shown[i].from),
-                 log_hex(flow, shown[i].to), end.sequence);
+                 log_hex(flow, shown[i].to), end.sequence, log_scale_rate(flow, scale, shown[i].partition));
     }
     page_finish(flow, is_all ? SLICE_NONE : log_hex(flow, shown[count - 1].to));
 }

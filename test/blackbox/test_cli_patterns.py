@@ -271,6 +271,11 @@ def log(shell):
     assert shell.one("replay", name, "c", "--parked")["replayed"] == 1
     assert "c" in shell.one("show", name)["consumers"]
     assert [found["log"] for found in shell.lines("list", "--begins", name)] == [name]
+    scale = {"split_above": "500/s", "merge_below": "50/s", "partitions": 64}
+    assert shell.one("put", name, "--scale", json.dumps(scale))["scale"] == scale
+    assert shell.one("show", name)["scale"] == scale
+    assert "merge_below must be" in shell.run(
+        "put", name, "--scale", json.dumps({**scale, "merge_below": "499/s"}), status=2).stderr
     children = shell.one("split", name, partition)["children"]
     assert shell.one("merge", name, *children)["partitions"] == children
     assert shell.one("leave", name, "c") == {"deleted": True}

@@ -35,6 +35,12 @@ static void check_append(struct quipu *db)
     CHECK_INT(count_pages(quipu_log_key(db, "orders", "a", 0)), 2);
     CHECK_INT(count_pages(quipu_log_key(db, "orders", "a", 1)), 1);
     CHECK_INT(quipu_log_put(db, "streams", 1, 0, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_log_scale(db, "streams", "500/s", "50/s", 16, &reply), QUIPU_DONE);
+    CHECK(strstr(reply->json,
+                 "\"scale\":{\"split_above\":\"500/s\",\"merge_below\":\"50/s\",\"partitions\":16}"));
+    CHECK_INT(quipu_log_scale(db, "streams", "50/s", "50/s", 0, &reply), QUIPU_FAILED);
+    CHECK_INT(quipu_log_scale(db, "streams", NULL, NULL, 0, &reply), QUIPU_DONE);
+    CHECK(!strstr(reply->json, "scale"));
     CHECK_INT(quipu_log_append_expected(db, "streams", 0, (struct quipu_event[]){{.key = "s"}, {.key = "s"}},
                                         2, &sequence, &reply),
               QUIPU_DONE);
