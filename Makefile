@@ -4,7 +4,7 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template dynamo task func gateway trigger pattern react drive library deploy cli web main
+ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template velocity dynamo task func gateway trigger pattern react drive library deploy cli web main
 
 below_base   :=
 below_fiber  := base
@@ -21,18 +21,19 @@ below_match  := base
 below_calendar := base
 below_template := base
 below_deploy := template calendar base
+below_velocity := base
 below_dynamo := client api engine expr value store base
 below_task   := dynamo client api engine expr value store fiber base
 below_func   := task dynamo client sandbox rest api engine expr value store net fiber base
-below_gateway := func task dynamo client sandbox rest api engine expr value store net fiber base
+below_gateway := func task dynamo velocity client sandbox rest api engine expr value store net fiber base
 below_trigger := func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_pattern := dynamo calendar match client rest api engine expr value store fiber base
 below_react  := pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_drive  := pattern func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
 below_library := pattern dynamo calendar match client rest api engine expr value store fiber base
 below_cli    := deploy library pattern dynamo template calendar match client rest api engine expr value store fiber base
-below_web    := drive react pattern trigger gateway func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_main   := web cli deploy library drive react pattern trigger gateway func task dynamo template calendar match client sandbox rest api engine expr value store net fiber base
+below_web    := drive react pattern trigger gateway func task dynamo velocity calendar match client sandbox rest api engine expr value store net fiber base
+below_main   := web cli deploy library drive react pattern trigger gateway func task dynamo velocity template calendar match client sandbox rest api engine expr value store net fiber base
 
 ifeq ($(SAN),address)
 VARIANT := asan

@@ -111,6 +111,12 @@
 #define LIMIT_API_BYTES             (300 * 1024) /* its definition, which is one item */
 #define LIMIT_APIS_KEPT             1000 /* in memory; more are read for each request */
 #define LIMIT_API_AGE_MS            1000 /* of what is in memory, where other servers may change it */
+#define LIMIT_MAPPED_BODY_BYTES     (1024 * 1024) /* of a request that a template maps: more than DynamoDB writes */
+#define LIMIT_VELOCITY_BYTES        (8 * 1024 * 1024) /* that a mapping template makes, in all its texts together */
+#define LIMIT_VELOCITY_NODES        100000 /* values in lists and maps that it makes: each is memory */
+#define LIMIT_VELOCITY_STEPS        1000000 /* of its text that are read, loops again with each round */
+#define LIMIT_VELOCITY_ROUNDS       1000 /* API Gateway: of a #foreach */
+#define LIMIT_VELOCITY_DEPTH        64 /* in its text and its values: the reader recurses */
 #define LIMIT_CODE_BYTES            (50 * 1024 * 1024)  /* Lambda: an archive sent in a request */
 #define LIMIT_UNPACKED_BYTES        (250 * 1024 * 1024) /* Lambda: the same, unpacked */
 #define LIMIT_CODE_PART_BYTES       (380 * 1024) /* of an archive in one item */

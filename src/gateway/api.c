@@ -115,32 +115,87 @@ static bool routes_are_alike(const struct route *a, const struct route *b)
     return !first.len && !second.len;
 }
 
+enum { FUNCTION, PAYLOAD, AUTH, DYNAMODB, REQUEST, RESPONSE, RESPONSES, STATUS, ROUTE_MEMBERS };
+static const char *const route_members[] = {"function", "payload",  "auth",      "dynamodb",
+                                            "request",  "response", "responses", "status"};
+
+static bool function_read(struct reading *reading, const struct slice *raws, struct route *route)
+{
+    struct arena *arena = &reading->api->arena;
+    struct slice payload = raws[PAYLOAD].data ? raw_text(arena, raws[PAYLOAD]) : SLICE("2.0");
+    route->function = raw_string(arena, raws[FUNCTION]);
+    if (!route->function.len) return wrong(reading, "the route '%.*s' names no function", SHOWN(route->key));
+    if (raws[REQUEST].data || raws[RESPONSE].data || raws[RESPONSES].data || raws[STATUS].data)
+        return wrong(reading, "the route '%.*s' has templates, which go with dynamodb", SHOWN(route->key));
+    route->is_payload_1 = slice_equal(payload, SLICE("1.0"));
+    return route->is_payload_1 || slice_equal(payload, SLICE("2.0")) ||
+           wrong(reading, "payload of the route '%.*s' should be 1.0 or 2.0", SHOWN(route->key));
+}
+
+static bool status_read(struct slice raw, int *status)
+{
+    int64_t number;
+    if (!raw.data) return true;
+    bool fine = raw_kind(raw) == JSON_NUMBER && raw_int(raw, &number) && number >= 200 && number <= 599;
+    if (fine) *status = (int)number;
+    return fine;
+}
+
+/* {"dynamodb":"UpdateItem","request":TEMPLATE,"status":200,"response":TEMPLATE,
+ *  "responses":[{"pattern":"4\\d{2}","status":400,"response":TEMPLATE}]} */
+static bool call_read(struct reading *reading, const struct slice *raws, struct route *route)
+{
+    struct arena *arena = &reading->api->arena;
+    struct slice one;
+    bool fits;
+    int status;
+    route->operation = raw_string(arena, raws[DYNAMODB]);
+    route->request = raw_string(arena, raws[REQUEST]);
+    route->response = raw_string(arena, raws[RESPONSE]);
+    route->responses = raws[RESPONSES];
+    route->status = 200;
+    if (raws[PAYLOAD].data)
+        return wrong(reading, "the route '%.*s' calls no function, so it has no payload", SHOWN(route->key));
+    if (!api_operation_find(route->operation))
+        return wrong(reading, "the route '%.*s' names no operation of DynamoDB's: '%.*s'", SHOWN(route->key),
+                     SHOWN(route->operation));
+    if ((raws[REQUEST].data && !route->request.data) || (raws[RESPONSE].data && !route->response.data))
+        return wrong(reading, "request and response of the route '%.*s' should be texts", SHOWN(route->key));
+    if (!status_read(raws[STATUS], &route->status))
+        return wrong(reading, "status of the route '%.*s' should be a number from 200 to 599", SHOWN(route->key));
+    if (raws[RESPONSES].data && raw_kind(raws[RESPONSES]) != JSON_ARRAY)
+        return wrong(reading, "responses of the route '%.*s' should be a list", SHOWN(route->key));
+    raw_each(arena, raws[RESPONSES], &one)
+        if (!mapping_pattern_fits(raw_string(arena, raw_member(arena, one, "pattern")), 200, &fits) ||
+            !status_read(raw_member(arena, one, "status"), &status))
+            return wrong(reading,
+                         "each of the responses of the route '%.*s' should have a pattern, like 4\\d{2}, and a status",
+                         SHOWN(route->key));
+    return true;
+}
+
 static bool route_read(struct reading *reading, struct slice key, struct slice value)
 {
-    enum { FUNCTION, PAYLOAD, AUTH, MEMBERS };
-    static const char *const names[] = {"function", "payload", "auth"};
     struct api *api = reading->api;
     struct arena *arena = &api->arena;
     struct route *route = &api->routes[api->count];
-    struct slice raws[MEMBERS], name, member;
+    struct slice raws[ROUTE_MEMBERS], name, member;
     *route = (struct route){0};
     if (!key_read(reading, key, route)) return false;
     if (raw_kind(value) != JSON_OBJECT) return wrong(reading, "the route '%.*s' is no object", SHOWN(key));
     raw_each_member(arena, value, &name, &member)
     {
         bool is_known = false;
-        for (size_t i = 0; i < MEMBERS; i++) is_known = is_known || slice_equal(name, slice_of(names[i]));
+        for (size_t i = 0; i < ROUTE_MEMBERS; i++)
+            is_known = is_known || slice_equal(name, slice_of(route_members[i]));
         if (!is_known)
             return wrong(reading, "the route '%.*s' has a member '%.*s', which none has", SHOWN(key), SHOWN(name));
     }
-    raw_pick(arena, value, names, raws, MEMBERS);
-    struct slice payload = raws[PAYLOAD].data ? raw_text(arena, raws[PAYLOAD]) : SLICE("2.0");
+    raw_pick(arena, value, route_members, raws, ROUTE_MEMBERS);
+    if (raws[FUNCTION].data && raws[DYNAMODB].data)
+        return wrong(reading, "the route '%.*s' has a function and dynamodb: one of them will do", SHOWN(key));
+    if (!(raws[DYNAMODB].data ? call_read : function_read)(reading, raws, route)) return false;
     struct slice auth = raws[AUTH].data ? raw_string(arena, raws[AUTH]) : SLICE("NONE");
-    route->function = raw_string(arena, raws[FUNCTION]);
-    if (!route->function.len) return wrong(reading, "the route '%.*s' names no function", SHOWN(key));
-    route->is_payload_1 = slice_equal(payload, SLICE("1.0"));
-    if (!route->is_payload_1 && !slice_equal(payload, SLICE("2.0")))
-        return wrong(reading, "payload of the route '%.*s' should be 1.0 or 2.0", SHOWN(key));
     route->is_signed = slice_equal(auth, SLICE("AWS_IAM"));
     if (!route->is_signed && !slice_equal(auth, SLICE("NONE")))
         return wrong(reading, "auth of the route '%.*s' should be NONE or AWS_IAM", SHOWN(key));

@@ -292,6 +292,36 @@ static void put_event_1(struct buf *out, struct visit *visit)
     put_context_1(out, visit);
 }
 
+/* A context of templates, as far as it can be known here. */
+static void put_mapping_context(struct buf *out, struct visit *visit)
+{
+    struct rest_call *call = visit->call;
+    struct arena *arena = call->arena;
+    compose(out,
+            "{'accountId':%s,'apiId':%s,'domainName':%s,'httpMethod':%s,'identity':{'sourceIp':%s,'userAgent':%s},"
+            "'path':%s,'protocol':'HTTP/1.1','requestId':%s,'requestTime':%s,'requestTimeEpoch':%d,"
+            "'resourcePath':%s,'stage':%s}",
+            slice_of(visit->gateway->options.account), visit->place, visit->host, call->method, call->peer,
+            agent(visit), as_text(arena, visit->target.path), slice_of(visit->id), time_text(arena, visit->now_ms),
+            visit->now_ms, visit->route_path, visit->stage);
+}
+
+struct velocity_input http_mapping_input(struct visit *visit)
+{
+    struct arena *arena = visit->call->arena;
+    struct pairs query = query_of(visit), headers = headers_of(visit);
+    struct buf queries = {0}, header_text = {0}, context = {0};
+    put_pairs(&queries, &query, LAST);
+    put_pairs(&header_text, &headers, LAST);
+    put_mapping_context(&context, visit);
+    return (struct velocity_input){.body = visit->call->body,
+                                   .path = visit->parameters,
+                                   .query = arena_take(arena, &queries),
+                                   .headers = arena_take(arena, &header_text),
+                                   .context = arena_take(arena, &context),
+                                   .variables = visit->variables};
+}
+
 struct slice http_event_write(struct visit *visit)
 {
     struct buf out = {0};

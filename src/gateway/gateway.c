@@ -10,7 +10,7 @@
 #include "base/random.h"
 #include "gateway/internal.h"
 
-#define WORKERS  2 /* threads that look for what others have changed */
+#define WORKERS 8 /* threads for what waits for the tables, and for routes that call DynamoDB */
 
 /* Pages that functions serve below a path of the server's own are of no origin. */
 #define SANDBOX "Content-Security-Policy: sandbox allow-forms allow-modals allow-popups allow-scripts"
@@ -201,6 +201,16 @@ static void invoked(struct invocation *invocation)
 
 /* ---- serving ---- */
 
+static void map(void *room, struct rest_call *call)
+{
+    struct visit *visit = call->context;
+    (void)room;
+    if (call->body.len > LIMIT_MAPPED_BODY_BYTES)
+        fail(visit, 413, SLICE("Request Entity Too Large"));
+    else
+        mapping_run(visit, finish);
+}
+
 static void begin(struct visit *visit)
 {
     struct rest_call *call = visit->call;
@@ -216,6 +226,11 @@ static void begin(struct visit *visit)
     }
     if (visit->is_signed && !visit->key.len) {
         fail(visit, 403, SLICE("Forbidden"));
+        return;
+    }
+    if (visit->mapped) {
+        call->context = visit;
+        rest_workers_run(visit->gateway->workers, map, visit->gateway, call);
         return;
     }
     struct slice event = http_event_write(visit);
@@ -274,6 +289,7 @@ static void serve_api(struct visit *visit, struct api *api)
     }
     if (route) {
         visit->function = route->function;
+        visit->mapped = route->operation.len ? route : NULL;
         visit->route = route->key;
         visit->route_path = route->path;
         visit->is_payload_1 = route->is_payload_1;

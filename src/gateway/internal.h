@@ -7,6 +7,7 @@
 
 #include "base/limits.h"
 #include "gateway/gateway.h"
+#include "velocity/velocity.h"
 
 struct gateway {
     struct gateway_options options;
@@ -26,7 +27,10 @@ struct gateway {
 struct route {
     struct slice key;          /* "GET /users/{id}", "$default" */
     struct slice method, path; /* empty: of $default */
-    struct slice function;
+    struct slice function; /* empty: it is a call of DynamoDB's: */
+    struct slice operation, request, response; /* its name, templates; NULL data: the body, the reply as they are */
+    struct slice responses;                    /* others by the reply's status, as JSON; empty: none */
+    int status;
     bool is_payload_1; /* the event has the payload format 1.0 */
     bool is_signed;
 };
@@ -79,6 +83,7 @@ struct visit {
     struct api *api;     /* counted; NULL: a function's URL */
     struct slice place;  /* the URL's id, the API's name */
     struct slice function, qualifier;
+    const struct route *mapped; /* a call of DynamoDB's; NULL: a function's */
     struct slice route, route_path; /* "GET /users/{id}" or $default, "/users/{id}" */
     struct slice stage;
     struct slice cors, variables, parameters; /* JSON; empty: none */
@@ -96,6 +101,16 @@ struct visit {
 
 /* The event of a request, in the payload format that is wanted; in the arena. */
 struct slice http_event_write(struct visit *visit);
+
+/* What a mapping template sees of it. */
+struct velocity_input http_mapping_input(struct visit *visit);
+
+/* ---- mapping.c ---- */
+
+/* The pattern of a status, as API Gateway's selection patterns are; false: it is none. */
+bool mapping_pattern_fits(struct slice pattern, int status, bool *fits);
+/* Calls DynamoDB and answers the call; waits. `finish` ends it. */
+void mapping_run(struct visit *visit, void (*finish)(struct visit *visit, int status));
 
 /* ---- answer.c ---- */
 

@@ -115,6 +115,9 @@ def test_errors_cors_and_signatures(server, api):
     ({"routes": {"GET /{a+}/b": to()}}, "a method and a path"), ({"routes": {"GET /": {}}}, "names no function"),
     ({"routes": {"GET /{a}": to(), "GET /{b}": to()}}, "the same requests"),
     ({"routes": {"GET /": to(payload="3.0")}}, "1.0 or 2.0"), ({"routes": {"GET /": to(color="red")}}, "'color'"),
+    ({"routes": {"GET /": {"dynamodb": "Nothing"}}}, "no operation"),
+    ({"routes": {"GET /": {"dynamodb": "GetItem", "responses": [{"pattern": "("}]}}}, "a pattern"),
+    ({"routes": {"GET /": to(dynamodb="GetItem")}}, "one of them"),
     ({"routes": []}, "an object"), ({"words": {}}, "no 'words'"), ({"stage": "a/b"}, "stage"),
     ({"cors": {"AllowOrigins": ["a\r\nb"]}}, "AllowOrigins"), ({"stageVariables": {"a": 1}}, "stageVariables")])
 def test_what_is_wrong_is_refused(server, unused_name, definition, sentence):
@@ -153,3 +156,37 @@ def test_commands(server, unused_name):
     output("route", "rm", "GET /counter", "--api", name, on=server.url)
     output("route", "rm", "--all", "--api", name, on=server.url)
     assert output("route", "ls", "--api", name, on=server.url) == ""
+
+
+def test_a_route_may_call_dynamodb_by_templates(server, api, unused_name):
+    """The atomic counter without a function: a template makes the request, another the reply."""
+    import boto3
+    database = boto3.client("dynamodb", endpoint_url=server.url, region_name="us-east-1", aws_access_key_id="local",
+                            aws_secret_access_key="local")
+    database.create_table(TableName=unused_name, BillingMode="PAY_PER_REQUEST",
+                          AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}],
+                          KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}])
+    database.get_waiter("table_exists").wait(TableName=unused_name)
+    request = """{"TableName": "$stageVariables.table", "Key": {"id": {"S": "$input.params('name')"}},
+        "ExpressionAttributeValues": {":n": {"N": "$util.escapeJavaScript($input.params('amount'))"}},
+        "UpdateExpression": "ADD tally :n", "ReturnValues": "UPDATED_NEW"}"""
+    response = "#set($root = $input.path('$'))\n{\"counter\": $root.Attributes.tally.N, \"stage\": \"$context.stage\"}"
+    counter = {"dynamodb": "UpdateItem", "request": request, "response": response}
+    bad = {"pattern": "4\\d{2}", "status": 422, "response": "{\"told\":$input.json('$.message')}"}
+    wrong = {**counter, "request": "#if(true"}
+    name = api(routes={"GET /{name}": counter, "GET /{name}/strict": {**counter, "responses": [bad]},
+                       "GET /wrong": wrong, "POST /get": {"dynamodb": "GetItem"}},
+               stage="prod", stageVariables={"table": unused_name})
+    for expected in (2, 4):
+        status, headers, text = ask(server, "GET", f"/_api/{name}/prod/visits?amount=2")
+        assert (status, headers["content-type"]) == (200, "application/json")
+        assert json.loads(text) == {"counter": expected, "stage": "prod"}
+    status, _, text = ask(server, "GET", f"/_api/{name}/prod/visits?amount=many")
+    assert status == 400 and "__type" in json.loads(text)  # nothing was said of failures
+    status, _, text = ask(server, "GET", f"/_api/{name}/prod/visits/strict?amount=%22")
+    assert status == 422 and list(json.loads(text)) == ["told"]
+    assert ask(server, "GET", f"/_api/{name}/prod/wrong")[0] == 500
+    key = json.dumps({"TableName": unused_name, "Key": {"id": {"S": "visits"}}})
+    assert json.loads(ask(server, "POST", f"/_api/{name}/prod/get", body=key)[2])["Item"]["tally"] == {"N": "4"}
+    assert ask(server, "POST", f"/_api/{name}/prod/get", body=b"x" * (1024 * 1024 + 1))[0] == 413
+    database.delete_table(TableName=unused_name)
