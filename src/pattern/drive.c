@@ -6,7 +6,7 @@
  * Table PREFIXdrives: hash key `slot` (S): "#0" to "#3", by a hash of the id; range key `id` (S): the kind and the
  *   name, or the kind, the name (percent-encoded) and the part, with colons between; `kind`, `name`, `part` (S: of a
  *   log, the consumer); the target (`each` or `function`, S) and the other settings of the kind; `version` (N): grows
- *   with each change; `changed` (S): when that was.
+ *   with each change; `stamp` (S): of a job, its run and epoch; `changed` (S): when that was.
  *
  * A drive without its thing is harmless: there is nothing to do, or the server finds that out and removes it. */
 #include "pattern/drive.h"
@@ -169,7 +169,8 @@ struct slice drive_put(struct flow *flow, const struct drive_thing *thing)
     return flow_item(flow);
 }
 
-void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, bool anew)
+void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, struct slice stamp,
+                bool anew)
 {
     struct edit edit = {0};
     struct slice differs = SLICE("");
@@ -189,8 +190,11 @@ void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice
     /* from the time on: one that was removed and comes again has another version than before */
     edit_put(flow, &edit, EDIT_SET, "#version = if_not_exists(#version, :now) + :one",
              "':now':%N,':one':{'N':'1'}", flow->now_ms);
+    edit_set(flow, &edit, "stamp", "%S", stamp.len ? stamp : SLICE("0"));
     if (anew) differs = SLICE(" or attribute_exists(#id)");
-    edit_if(flow, &edit, flow_compose(flow, "attribute_not_exists(#id)%r", differs).data, NULL);
+    if (!stamp.len) differs = SLICE("");
+    edit_if(flow, &edit, flow_compose(flow, "(attribute_not_exists(#id)%r)", differs).data, NULL);
+    edit_if(flow, &edit, "(attribute_not_exists(#stamp) or #stamp <= :stamp)", NULL);
     if (edit_write(flow, &edit, &drives, key_of(flow, thing))) flow_wake(flow, topic_of_all());
 }
 

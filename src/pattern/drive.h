@@ -43,8 +43,10 @@ struct slice drive_put(struct flow *flow, const struct drive_thing *thing);
 /* SLICE_NONE: it is not driven. */
 struct slice drive_read(struct flow *flow, const struct drive_thing *thing);
 /* Makes it what this item says, which has the settings by the same names. Where it says that already nothing changes,
- * unless `anew`: then it has another version, and is not removed by who has seen its thing before. */
-void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, bool anew);
+ * unless `anew`: then it has another version, and is not removed by who has seen its thing before. `stamp` grows with
+ * each change of the thing: what comes late changes nothing. Empty: only where there is none yet. */
+void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, struct slice stamp,
+                bool anew);
 /* The target that a field names, as it is stored; SLICE_NONE: none. Refuses what cannot be called. */
 struct slice drive_target(struct flow *flow, const char *name, unsigned field);
 /* Where there is one. */

@@ -95,14 +95,16 @@ void job_each_prepare(struct flow *flow, struct slice settings)
 {
     const struct job *job = flow->state;
     struct drive_thing thing = thing_of(job);
-    if (settings.data) drive_copy(flow, &thing, settings, false);
+    if (settings.data) drive_copy(flow, &thing, settings, SLICE(""), false);
 }
 
 void job_each_follow(struct flow *flow, bool anew)
 {
     const struct job *job = flow->state;
     struct drive_thing thing = thing_of(job);
-    if (job->is_driven && job->state == JOB_OPEN) drive_copy(flow, &thing, job->item, anew);
+    if (job->is_driven && job->state == JOB_OPEN)
+        drive_copy(flow, &thing, job->item,
+                   arena_printf(flow->arena, "%.*s/%012lld", SLICE_ARG(job->run), (long long)job->epoch), anew);
 }
 
 /* ---- what is to be called next ---- */
