@@ -12,6 +12,20 @@
 
 /* ---- things and their tasks ---- */
 
+void *drive_own(struct drive *drive, size_t bytes)
+{
+    struct drive_owned *owned = must_zero(1, bytes);
+    ring_append(&drive->owned, &owned->all);
+    return owned;
+}
+
+void drive_disown(struct drive_owned *owned)
+{
+    ring_remove(&owned->all);
+    arena_free(&owned->arena);
+    free(owned);
+}
+
 void driven_begin(struct driven *driven, void (*run)(void *argument), void *argument)
 {
     driven->tasks++;
@@ -123,6 +137,7 @@ struct drive *drive_new(const struct drive_options *options, const struct drive_
     ring_init(&drive->things);
     ring_init(&drive->asks);
     ring_init(&drive->calls);
+    ring_init(&drive->owned);
     drive->stopping.run = take_stop;
     uuid_put(drive->owner, random_next(random), random_next(random));
     if (!options->shared)
@@ -148,6 +163,7 @@ void drive_free(struct drive *drive)
 {
     drive_calls_abandon(drive);
     task_host_free(drive->host);
+    ring_each(struct drive_owned, owned, all, &drive->owned) drive_disown(owned);
     ring_each(struct driven, driven, all, &drive->things) driven_free(driven);
     free(drive);
 }

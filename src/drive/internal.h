@@ -47,7 +47,7 @@ struct drive {
     bool has_thread;
     struct task_note stopping;
     char owner[37]; /* of leases and claims */
-    struct ring things, asks, calls;
+    struct ring things, asks, calls, owned;
     bool is_stopping; /* begins nothing more */
     bool is_ending;   /* asks for nothing more, either */
     struct task_signal stopped;
@@ -56,6 +56,12 @@ struct drive {
 #define X(member, name, type, help) _Atomic uint64_t member;
     DRIVE_COUNTS(X)
 #undef X
+};
+
+/* What tasks have in hand besides their arenas begins with this: they are dropped where they stand when a drive ends. */
+struct drive_owned {
+    struct ring all;
+    struct arena arena;
 };
 
 /* A part of a thing's concurrency, see share.c. */
@@ -96,6 +102,8 @@ struct drive *drive_new(const struct drive_options *options, const struct drive_
 void drive_begin(struct drive *drive);
 void drive_begin_stop(struct drive *drive); /* on the host's thread */
 void drive_free(struct drive *drive);
+void *drive_own(struct drive *drive, size_t bytes);
+void drive_disown(struct drive_owned *owned);
 /* A task of a thing, which must end with driven_task_ended. */
 void driven_begin(struct driven *driven, void (*run)(void *argument), void *argument);
 void driven_task_ended(struct driven *driven);

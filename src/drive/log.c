@@ -39,10 +39,10 @@ struct strip {
 };
 
 struct lane {
+    struct drive_owned owned; /* first; its arena has what it was given */
     struct driven *driven;
     struct log_run *run;
     unsigned number;
-    struct arena arena; /* of what it was given */
     struct slice partition;
     int64_t fence;
     struct log_event *events;
@@ -71,7 +71,7 @@ static struct drive_reply ask(struct lane *lane, struct driven *waits, const cha
 
 static void take_events(struct lane *lane, struct slice reply)
 {
-    struct arena *arena = &lane->arena;
+    struct arena *arena = &lane->owned.arena;
     int64_t parallel = driven_int(lane->driven, "parallel", 1);
     struct slice text = arena_copy(arena, reply), events = raw_member(arena, text, "events"), event;
     lane->partition = raw_text(arena, raw_member(arena, text, "partition"));
@@ -99,7 +99,7 @@ static bool read(struct lane *lane, int64_t wait_ms, bool same)
         (int64_t)lane->number, most < READ_MOST ? most : READ_MOST, wait_ms, (int64_t)LEASE_MS, partition);
     struct drive_reply reply = ask(lane, driven, "read", body);
     if (reply.status == 200) {
-        arena_reset(&lane->arena);
+        arena_reset(&lane->owned.arena);
         take_events(lane, reply.body);
     } else if (reply.status != 204 && wait_ms && !driven_rests(driven)) {
         int64_t pause_ms = reply.status == 404 ? MISSING_MS : DRIVE_AGAIN_MS;
@@ -168,7 +168,7 @@ static size_t done_count(struct slice answer, struct log_event *const *events, s
 static void settle(struct log_event *const *events, size_t count, enum event_state state, struct lane *lane,
                    struct slice reason)
 {
-    reason = arena_copy(&lane->arena, reason);
+    reason = arena_copy(&lane->owned.arena, reason);
     for (size_t i = 0; i < count; i++) {
         events[i]->state = state;
         events[i]->reason = reason;
@@ -339,8 +339,7 @@ static void lane_free(struct lane *lane)
 {
     lane->run->is_taken[lane->number] = false;
     lane->run->lanes--;
-    arena_free(&lane->arena);
-    free(lane);
+    drive_disown(&lane->owned);
 }
 
 static void lane_run(void *argument)
@@ -363,7 +362,7 @@ static void lane_run(void *argument)
 
 static struct lane *lane_new(struct driven *driven, struct log_run *run, unsigned number)
 {
-    struct lane *lane = must_zero(1, sizeof *lane);
+    struct lane *lane = drive_own(driven->drive, sizeof *lane);
     lane->driven = driven;
     lane->run = run;
     lane->number = number;

@@ -17,8 +17,8 @@
 #define LEAST_BEAT_US 50000
 
 struct unit {
+    struct drive_owned owned; /* first */
     struct share *share;
-    struct arena arena;
     struct slice id, data, progress;
     int64_t attempt, fence, lease_ms;
     bool is_lost; /* its claim is another's, or it is no more */
@@ -40,14 +40,14 @@ static bool claim(struct share *share, int64_t wait_ms, struct unit *unit)
             task_await(&share->changed, task_after_us(drive->host, DRIVE_AGAIN_MS * 1000));
         return false;
     }
-    struct slice text = arena_copy(&unit->arena, reply.body);
+    struct slice text = arena_copy(&unit->owned.arena, reply.body);
     unit->share = share;
-    unit->id = raw_text(&unit->arena, raw_member(&unit->arena, text, "id"));
-    unit->data = raw_member(&unit->arena, text, "data");
-    unit->progress = raw_member(&unit->arena, text, "progress");
-    raw_int(raw_member(&unit->arena, text, "attempts"), &unit->attempt);
-    raw_int(raw_member(&unit->arena, text, "fence"), &unit->fence);
-    moment_parse(raw_text(&unit->arena, raw_member(&unit->arena, text, "until")), &until_ms);
+    unit->id = raw_text(&unit->owned.arena, raw_member(&unit->owned.arena, text, "id"));
+    unit->data = raw_member(&unit->owned.arena, text, "data");
+    unit->progress = raw_member(&unit->owned.arena, text, "progress");
+    raw_int(raw_member(&unit->owned.arena, text, "attempts"), &unit->attempt);
+    raw_int(raw_member(&unit->owned.arena, text, "fence"), &unit->fence);
+    moment_parse(raw_text(&unit->owned.arena, raw_member(&unit->owned.arena, text, "until")), &until_ms);
     unit->lease_ms = until_ms - now_ms;
     return true;
 }
@@ -150,12 +150,12 @@ static void unit_run(void *argument)
     while (goes_on) {
         struct arena_mark begin = arena_mark(task_arena());
         unit_work(unit);
-        arena_free(&unit->arena);
-        *unit = (struct unit){.share = share};
+        arena_reset(&unit->owned.arena);
+        unit->is_lost = false;
         goes_on = share->busy <= share_seats(share) && claim(share, 0, unit);
         arena_rewind(task_arena(), begin);
     }
-    free(unit);
+    drive_disown(&unit->owned);
     share->busy--;
     task_signal_give(&share->changed);
     task_signal_give(&share->kept);
@@ -167,14 +167,14 @@ static void work_share(struct share *share)
     struct driven *driven = share->driven;
     while (!share_is_over(share)) {
         struct arena_mark begin = arena_mark(task_arena());
-        struct unit *unit = must_zero(1, sizeof *unit);
+        struct unit *unit = drive_own(driven->drive, sizeof *unit);
         bool has_room = share->busy < share_seats(share),
              is_claimed = has_room && claim(share, CLAIM_WAIT_MS, unit);
         if (is_claimed) {
             share->busy++;
             driven_begin(driven, unit_run, unit);
         } else {
-            free(unit);
+            drive_disown(&unit->owned);
         }
         /* the lease ends by itself, too, when it cannot be renewed */
         if (!has_room) task_await(&share->changed, task_after_us(driven->drive->host, DRIVE_RENEW_MS * 1000));
