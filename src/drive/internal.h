@@ -58,7 +58,7 @@ struct drive {
 #undef X
 };
 
-/* What tasks have in hand besides their arenas begins with this: they are dropped where they stand when a drive ends. */
+/* What tasks have in hand besides their arenas begins with this: they are dropped where they stand when it ends. */
 struct drive_owned {
     struct ring all;
     struct arena arena;
