@@ -21,7 +21,8 @@ struct resource {
     const char *directory;                  /* its folder, where it runs in place */
     const char *recorded_name;              /* that the record has for it; NULL: none */
     const char *old_name;                   /* the one that it had before, and that is to go; NULL: none */
-    const char *data; /* what the kind wants to be remembered in the record; NULL: nothing */
+    const char *data;     /* what the kind wants to be remembered in the record; NULL: nothing */
+    const char *end_data; /* in place of that when all is done; NULL: the same */
     bool is_recorded, is_retained, is_checked;
     bool is_settled; /* it is as the template wants it: the server need not be asked again */
     struct resource *next;

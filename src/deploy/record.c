@@ -63,7 +63,8 @@ static void record_put(struct deploy *deploy, struct buf *out, const char *state
         put_string_member(out, "type", one->change.type);
         put_string_member(out, "name", slice_of(one->change.name));
         if (one->old_name && !is_end) put_string_member(out, "old", slice_of(one->old_name));
-        if (one->data) put_string_member(out, "data", slice_of(one->data));
+        const char *data = is_end && one->end_data ? one->end_data : one->data;
+        if (data) put_string_member(out, "data", slice_of(data));
         if (one->is_retained) put_raw_member(out, "retain", SLICE("true"));
         buf_byte(out, '}');
     }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/digest.h"
 #include "deploy/internal.h"
 
 #define POLLS_MAX 20000 /* with pauses of up to some seconds: an index on a large table takes its time */
@@ -66,8 +67,9 @@ static void put_throughput(struct buf *out, const struct node *throughput)
     buf_byte(out, '}');
 }
 
+/* `trusted` are indexes as they were asked for, where an engine may have made them with all attributes. */
 static void put_indexes(struct deploy *deploy, struct buf *out, const char *name, const struct node *indexes,
-                        const struct node *definitions, bool has_throughput)
+                        const struct node *definitions, bool has_throughput, const struct node *trusted)
 {
     put_name(out, name);
     buf_byte(out, '{');
@@ -76,7 +78,10 @@ static void put_indexes(struct deploy *deploy, struct buf *out, const char *name
         put_name(out, deploy_text(deploy, node_text(index, "IndexName")));
         buf_byte(out, '{');
         put_keys(out, node_member(index, "KeySchema"), definitions);
-        put_projection(deploy, out, node_member(index, "Projection"));
+        const struct node *projection = node_member(index, "Projection");
+        const struct node *asked = node_member(trusted, deploy_text(deploy, node_text(index, "IndexName")));
+        bool is_widened = asked && node_is(projection, "ProjectionType", "ALL");
+        put_projection(deploy, out, is_widened ? node_member(asked, "Projection") : projection);
         if (has_throughput) put_throughput(out, node_member(index, "ProvisionedThroughput"));
         buf_byte(out, '}');
     }
@@ -89,16 +94,17 @@ static bool is_true(const struct node *object, const char *name)
 }
 
 /* Members that properties and descriptions have in common. */
-static void put_common(struct deploy *deploy, struct buf *out, const struct node *table, bool is_on_demand)
+static void put_common(struct deploy *deploy, struct buf *out, const struct node *table, bool is_on_demand,
+                       const struct node *trusted)
 {
     const struct node *definitions = node_member(table, "AttributeDefinitions");
     put_keys(out, node_member(table, "KeySchema"), definitions);
     put_string_member(out, "BillingMode", is_on_demand ? SLICE("PAY_PER_REQUEST") : SLICE("PROVISIONED"));
     if (!is_on_demand) put_throughput(out, node_member(table, "ProvisionedThroughput"));
     put_indexes(deploy, out, "GlobalSecondaryIndexes", node_member(table, "GlobalSecondaryIndexes"),
-                definitions, !is_on_demand);
+                definitions, !is_on_demand, trusted);
     put_indexes(deploy, out, "LocalSecondaryIndexes", node_member(table, "LocalSecondaryIndexes"),
-                definitions, false);
+                definitions, false, NULL);
     put_string_member(out, "StreamViewType",
                       node_text(node_member(table, "StreamSpecification"), "StreamViewType"));
     put_raw_member(out, "DeletionProtectionEnabled",
@@ -119,7 +125,7 @@ static bool want_table(struct deploy *deploy, struct resource *resource, struct 
     bool is_on_demand = node_is(table, "BillingMode", "PAY_PER_REQUEST");
     if (!node_children(node_member(table, "KeySchema")))
         return deploy_fail(deploy, "%.*s: a table needs a KeySchema", SLICE_ARG(resource->change.id));
-    put_common(deploy, out, table, is_on_demand);
+    put_common(deploy, out, table, is_on_demand, NULL);
     put_settings(
         out, node_text(table, "TableClass"),
         is_true(node_member(table, "PointInTimeRecoverySpecification"), "PointInTimeRecoveryEnabled"),
@@ -181,9 +187,24 @@ static bool wait_for_table(struct deploy *deploy, struct resource *resource, boo
                        is_to_be ? "active" : "gone");
 }
 
+/* What was asked for last is remembered: some engines give an index all attributes, whatever its projection says. */
+static const char *indexes_digest(struct deploy *deploy, const struct node *want)
+{
+    const struct node *indexes = node_member(want, "GlobalSecondaryIndexes");
+    struct buf text = {0}, digest = {0};
+    if (!node_children(indexes)) return NULL;
+    node_put(&text, indexes);
+    digest_put_sha256(&digest, buf_view(&text));
+    const char *made = arena_printf(&deploy->arena, "%.16s", digest.data).data;
+    buf_free(&text);
+    buf_free(&digest);
+    return made;
+}
+
 static bool have_table(struct deploy *deploy, struct resource *resource, struct buf *out)
 {
     struct slice name = slice_of(resource->change.name);
+    const char *asked = resource->end_data = indexes_digest(deploy, resource->want);
     if (!describe(deploy, resource)) return false;
     const struct node *table = resource->described;
     if (!table || node_is(table, "TableStatus", "DELETING"))
@@ -195,15 +216,20 @@ static bool have_table(struct deploy *deploy, struct resource *resource, struct 
         ask_setting(deploy, "DescribeContinuousBackups", "TableName", name), "ContinuousBackupsDescription");
     const struct node *tags = ask_setting(deploy, "ListTagsOfResource", "ResourceArn",
                                           node_text(table, "TableArn"));
-    put_common(deploy, out, table, is_on_demand);
+    bool is_as_asked = resource->data && asked && strcmp(resource->data, asked) == 0;
+    put_common(deploy, out, table, is_on_demand,
+               is_as_asked ? node_member(resource->want, "GlobalSecondaryIndexes") : NULL);
     put_settings(out, node_text(node_member(table, "TableClassSummary"), "TableClass"),
-                 node_is(node_member(backups, "PointInTimeRecoveryDescription"), "PointInTimeRecoveryStatus",
-                         "ENABLED"),
+                 backups ? node_is(node_member(backups, "PointInTimeRecoveryDescription"),
+                                   "PointInTimeRecoveryStatus", "ENABLED")
+                         : node_is_true(resource->want, "PointInTimeRecovery"),
                  node_is(node_member(table, "SSEDescription"), "Status", "ENABLED"));
     bool expires = node_is(ttl, "TimeToLiveStatus", "ENABLED") ||
                    node_is(ttl, "TimeToLiveStatus", "ENABLING");
     put_string_member(out, "TimeToLive", expires ? node_text(ttl, "AttributeName") : SLICE(""));
-    form_put_tags(out, "Tags", node_member(tags, "Tags"));
+    if (!tags && resource->want && node_children(node_member(resource->want, "Tags")))
+        deploy_note(deploy, "%.*s: the database keeps no tags", SLICE_ARG(resource->change.id));
+    form_put_tags(out, "Tags", tags ? node_member(tags, "Tags") : node_member(resource->want, "Tags"));
     return true;
 }
 
@@ -323,7 +349,11 @@ static bool set_recovery(struct deploy *deploy, struct resource *resource)
     put_string_member(&body, "TableName", slice_of(resource->change.name));
     buf_printf(&body, ",\"PointInTimeRecoverySpecification\":{\"PointInTimeRecoveryEnabled\":%s}}",
                node_is_true(resource->want, "PointInTimeRecovery") ? "true" : "false");
-    return table_call(deploy, resource, "UpdateContinuousBackups", &body, &reply);
+    if (!table_ask(deploy, "UpdateContinuousBackups", &body, &reply)) return false;
+    if (reply.error)
+        deploy_note(deploy, "%.*s: the database has no recovery to a point in time",
+                    SLICE_ARG(resource->change.id));
+    return true;
 }
 
 static void put_billing(struct buf *out, const struct node *want)

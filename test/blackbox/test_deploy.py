@@ -13,6 +13,7 @@ import zipfile
 
 import pytest
 from cli import items, output, quipu, start
+from support.engines import ENGINES, server_on
 from support.process import BINARY, Quipu, clean_environment
 
 HANDLER = """
@@ -586,3 +587,19 @@ def test_methods_of_a_rest_api(on, app, stack):
     url = made.stdout.split(" = ")[1].strip()
     assert fetch(url + "users/7") == "/users/{id}"
     assert "Nothing to do." in deploy(app, stack, on=on).stderr
+
+
+# ---- other engines ----
+
+@pytest.mark.parametrize("engine", ENGINES[1:])
+def test_a_stack_on_another_engine(engine, app, unused_name):
+    stack = unused_name
+    with server_on(engine) as (server, _):
+        assert "9 created." in deploy(app, stack, on=server.url).stderr
+        assert "Nothing to do." in deploy(app, stack, on=server.url).stderr
+        edit(app, ("BatchSize: 10", "BatchSize: 20"), ("by-day", "by-date"), ("NEW_IMAGE", "NEW_AND_OLD_IMAGES"))
+        deploy(app, stack, on=server.url)
+        assert state(server.url, stack)["indexes"] == ["by-date"]
+        assert "Nothing to do." in deploy(app, stack, on=server.url).stderr
+        output("deploy", "--delete", stack, on=server.url)
+        assert stack + "-Orders" not in output("table", "ls", on=server.url).split()
