@@ -6,10 +6,11 @@ can be counted.
 """
 import http.client
 import json
+import os
 import time
 
 from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, LIMIT, Collector, Group, Job, Keyed
-from actors import Poster, Producer, Submitter, dynamo_headers, journal_records
+from actors import Poster, Producer, Pusher, Submitter, dynamo_headers, journal_records
 
 SETTLE_SECONDS = 240
 CLOCK_MS = 2  # moments are told in whole milliseconds
@@ -345,6 +346,37 @@ def work(server, records):
     yield from (f"{unit} was never finished" for unit in sorted(left))
 
 
+# ---- push ----
+
+def push(server, records):
+    """The function was called for every unit and every event, the events of a key in order."""
+    deadline, path = time.monotonic() + SETTLE_SECONDS, "/v1/logs/crash/consumers/pushed"
+    units = [f"{name}-{n}" for name, told in records.of(Pusher) for n, in told]
+    left = set(units)
+    while time.monotonic() < deadline and (left or server.get(f"{path}/lag")["lag"]):
+        left = {unit for unit in left if server.get(f"/v1/work/pushed/{unit}")["state"] != "DONE"}
+        time.sleep(0.2)
+    lag = server.get(f"{path}/lag")
+    if lag["lag"] or lag["parked"]:
+        yield f"not all is called for: {lag}"
+    yield from (f"{unit} was never finished" for unit in sorted(left))
+    called, keys = set(), {}
+    with open(os.environ["QUIPU_CRASH_PUSHED"]) as notes:  # where the function has noted its calls
+        for line in notes:
+            for key, what in json.loads(line):
+                if (key, str(what)) not in called and key:
+                    keys.setdefault(key, []).append(what)
+                called.add((key, str(what)))
+    yield from (f"the function was not called for {unit}" for unit in units if ("", unit) not in called)
+    yield from (f"the events of {key} were called out of order" for key, told in keys.items() if told != sorted(told))
+    open_partitions = [int(part["partition"]) for part in server.get("/v1/logs/crash")["open"]]
+    for partition in range(max(open_partitions) + 1):
+        for event in partition_events(server, partition)[0]:
+            what = [event["data"]["number"], event["data"]["part"]]
+            if (event["key"], str(what)) not in called:
+                yield f"the function was not called for {what} of {event['key']}"
+
+
 # ---- boards ----
 
 def boards(server, records):
@@ -446,6 +478,7 @@ VERDICTS = {
     "limits: no more than a burst and the rate": limits,
     "documents: no patch lost, versions once": documents,
     "work: finished once, by one fence": work,
+    "push: called for every unit and event, in the order of keys": push,
     "boards: every message once": boards,
     "periods: every bucket done, every event in one": periods,
     "histories: every change once, in order": histories,
