@@ -403,6 +403,7 @@ struct quipu_group_event {
     const char *data;     /* JSON */
     const char *amount;   /* a number, as text, added to the group's sum; NULL: none */
     const char *deadline; /* "2026-11-15T03:42:06Z", of the group that it opens; NULL: by the rules */
+    const char *key;      /* quipu_group_add_many: the group */
 };
 
 struct quipu_group {
@@ -423,6 +424,10 @@ enum quipu_result quipu_group_forget(struct quipu *db, const char *name, struct 
 enum quipu_result quipu_group_add(struct quipu *db, const char *name, const char *key,
                                   const struct quipu_group_event *event, struct quipu_group *group,
                                   struct quipu_reply **reply);
+/* Up to 1,000 events at once, each to the group of its key; their answers are "events" of the reply, in this order, and
+ * those that were refused have an "error". */
+enum quipu_result quipu_group_add_many(struct quipu *db, const char *name, const struct quipu_group_event *events,
+                                       size_t count, struct quipu_reply **reply);
 /* The newest generation, with up to 100 events in the reply; quipu_group_events has all. */
 enum quipu_result quipu_group_get(struct quipu *db, const char *name, const char *key,
                                   struct quipu_group *group, struct quipu_reply **reply);
@@ -467,6 +472,14 @@ enum quipu_result quipu_period_delete(struct quipu *db, const char *name, struct
  * NULL: one is made. *bucket: where it went. */
 enum quipu_result quipu_period_add(struct quipu *db, const char *name, const char *id, const char *data,
                                    int64_t time_ms, const char **bucket, struct quipu_reply **reply);
+/* Up to 1,000 at once; those of one bucket are written together. Their answers are "events" of the reply. */
+struct quipu_period_event {
+    const char *id;   /* NULL: one is made */
+    const char *data; /* JSON */
+    int64_t time_ms;  /* 0: now */
+};
+enum quipu_result quipu_period_add_many(struct quipu *db, const char *name, const struct quipu_period_event *events,
+                                        size_t count, struct quipu_reply **reply);
 /* bucket: its name, any time within it, "now", "last". The events are in the reply; of a large one that is
  * DONE, those of one part (from 1 on; 0: the first). */
 enum quipu_result quipu_period_get(struct quipu *db, const char *name, const char *bucket, int64_t part,
@@ -519,6 +532,14 @@ enum quipu_result quipu_work_put(struct quipu *db, const char *queue,
 /* Submits a unit, not to be claimed before delay_ms; again, it answers what became of it. */
 enum quipu_result quipu_work_submit(struct quipu *db, const char *queue, const char *id, const char *data,
                                     int64_t delay_ms, struct quipu_work *work, struct quipu_reply **reply);
+/* Up to 100 at once; what became of each is in "units" of the reply. */
+struct quipu_work_unit {
+    const char *id;
+    const char *data; /* JSON */
+    int64_t delay_ms;
+};
+enum quipu_result quipu_work_submit_many(struct quipu *db, const char *queue, const struct quipu_work_unit *units,
+                                         size_t count, struct quipu_reply **reply);
 /* QUIPU_NONE: there is nothing to do. Keep the reply as long as the unit's texts are needed, and use another
  * one for beats. owner may be NULL; for_ms 0: the queue's lease. */
 enum quipu_result quipu_work_claim(struct quipu *db, const char *queue, const char *owner, int64_t for_ms,

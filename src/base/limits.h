@@ -191,6 +191,8 @@
 #define LIMIT_STREAM_SHARDS         1024 /* that hooks may split a stream into, closed ones too: all are one item */
 
 /* ---- Patterns ---- */
+#define LIMIT_BATCH_EVENTS          1000 /* of groups and periods in one request: they are in memory together */
+#define LIMIT_BATCH_UNITS           100 /* of work: each is a write of its own, one after the other */
 #define LIMIT_GROUP_FOLDS           10  /* names of a group's fold: with all values full, the head has room for them */
 #define LIMIT_FOLD_VALUES           100 /* different ones: each event writes the whole set */
 #define LIMIT_FOLD_VALUE_BYTES      256 /* of a text in it, for the same reason */

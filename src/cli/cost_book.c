@@ -133,6 +133,9 @@ static const struct step book[] = {
     MEASURE("work", "list ten", "GET /v1/work/q"),
     MEASURE("work", "delete", "DELETE /v1/work/q/u0"),
     MEASURE("work", "list queues", "GET /v1/work"),
+    MEASURE("work", "submit five at once", "POST /v1/work/q",
+            .body = "{'units':[{'id':'many-a','data':{data}},{'id':'many-b','data':{data}},"
+                    "{'id':'many-c','data':{data}},{'id':'many-d','data':{data}},{'id':'many-e','data':{data}}]}"),
 
     /* ---- job ---- */
     PREPARE("GET /v1/jobs"),
@@ -193,6 +196,12 @@ static const struct step book[] = {
     MEASURE("group", "list open ones", "GET /v1/groups/g?state=open"),
     MEASURE("group", "list finished ones", "GET /v1/groups/g?state=complete"),
     MEASURE("group", "list rules", "GET /v1/groups"),
+    PREPARE("PUT /v1/groups/b", .body = "{'complete':{'size':100}}"),
+    PREPARE("POST /v1/groups/b/k", .body = "{'id':'a','data':{'click':1}}"),
+    MEASURE("group", "add five at once", "POST /v1/groups/b",
+            .body = "{'events':[{'key':'k','id':'b','data':{'click':2}},{'key':'k','id':'c','data':{'click':3}},"
+                    "{'key':'k','id':'d','data':{'click':4}},{'key':'k','id':'e','data':{'click':5}},"
+                    "{'key':'k','id':'f','data':{'click':6}}]}"),
     MEASURE("group", "delete", "DELETE /v1/groups/g/k"),
     MEASURE("group", "forget the rules", "DELETE /v1/groups/g"),
 
@@ -210,6 +219,10 @@ static const struct step book[] = {
     MEASURE("period", "read the present bucket", "GET /v1/periods/p/now"),
     MEASURE("period", "list buckets", "GET /v1/periods/p/buckets"),
     MEASURE("period", "list periods", "GET /v1/periods"),
+    PREPARE("POST /v1/periods/p", .body = "{'data':{data}}"),
+    MEASURE("period", "add five at once", "POST /v1/periods/p",
+            .body = "{'events':[{'data':{'click':1}},{'data':{'click':2}},{'data':{'click':3}},{'data':{'click':4}},"
+                    "{'data':{'click':5}}]}"),
     MEASURE("period", "remove", "DELETE /v1/periods/p"),
 
     /* ---- history ---- */

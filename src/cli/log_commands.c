@@ -1,5 +1,5 @@
-/* quipu log append from lines, and quipu log read: what was printed is acked, in this order, so that nothing
- * is lost when either end dies; it may be printed again then. */
+/* quipu log read: what was printed is acked, in this order, so that nothing is lost when either end dies; it may be
+ * printed again then. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,136 +10,13 @@
 #include "cli/operation.h"
 #include "cli/special.h"
 
-/* ---- append ---- */
-
-#define BATCH_EVENTS  99 /* fit one transaction */
-#define BATCH_BYTES   1000000
-#define FAILURES_MOST 10
-#define LINE_BYTES    (1 << 20)
-
-struct appending {
-    const struct arguments *arguments;
-    struct place place;
-    const char *log, *key; /* key NULL: each line has its own */
-    struct buf events;     /* "[...,..." */
-    size_t count;          /* in it */
-    unsigned long long done, line;
-};
-
-/* All of the batch or nothing is repeated: lines with tokens are appended once for all that. */
-static int batch_send(struct appending *appending)
-{
-    struct inquiry inquiry = {.method = "POST"};
-    int status = EXIT_FINE;
-    if (!appending->count) return EXIT_FINE;
-    inquiry_path(&inquiry, "/v1/logs/%s", appending->log, "");
-    buf_printf(&inquiry.body, "{\"events\":[%.*s]}", SLICE_ARG(buf_view(&appending->events)));
-    struct arena arena = {0};
-    struct heard heard = inquiry_run(&appending->place, &arena, &inquiry);
-    status = heard_status(&heard);
-    if (status == EXIT_FINE) {
-        heard_print(appending->arguments, &heard, SLICE("events"));
-        appending->done += appending->count;
-    } else {
-        heard_complain(appending->arguments, &appending->place, &heard);
-        complain("the first %llu events are appended; of those behind them, up to line %llu, some may be",
-                 appending->done, appending->line);
-    }
-    inquiry_free(&inquiry);
-    arena_free(&arena);
-    appending->events.len = 0;
-    appending->count = 0;
-    return status;
-}
-
-/* With a key the line is the data, JSON or else a text; without, an event. */
-static int line_take(struct appending *appending, struct slice line)
-{
-    struct arena arena = {0};
-    const char *fault;
-    struct buf *events = &appending->events;
-    const struct node *json = node_parse(&arena, line, &fault);
-    int status = EXIT_FINE;
-    if (!utf8_valid(line)) {
-        status = complain("line %llu is not UTF-8", appending->line);
-    } else if (!appending->key && (!json || json->kind != JSON_OBJECT)) {
-        status = complain("line %llu should be {\"key\":...,\"data\":...}: %s", appending->line,
-                          json ? "it is no object" : fault);
-    } else {
-        if (appending->count) buf_byte(events, ',');
-        if (appending->key) {
-            buf_byte(events, '{');
-            put_string_member(events, "key", slice_of(appending->key));
-            put_name(events, "data");
-        }
-        if (json)
-            buf_slice(events, line);
-        else
-            json_put_string(events, line);
-        if (appending->key) buf_byte(events, '}');
-        appending->count++;
-    }
-    arena_free(&arena);
-    return status;
-}
-
-/* The next line, of which no more is kept than is too long; false: there is none. */
-static bool line_read(struct buf *text)
-{
-    int c;
-    text->len = 0;
-    while (text->len <= LINE_BYTES && (c = getc(stdin)) != EOF) {
-        if (c == '\n') return true;
-        buf_byte(text, (unsigned char)c);
-    }
-    return text->len > 0;
-}
-
-static int lines_append(struct appending *appending)
-{
-    struct buf text = {0};
-    int status = EXIT_FINE;
-    while (status == EXIT_FINE && line_read(&text)) {
-        struct slice line = buf_view(&text);
-        appending->line++;
-        while (line.len && line.data[line.len - 1] == '\r') line.len--;
-        if (!line.len) continue;
-        status = line.len > LINE_BYTES ? complain("line %llu is longer than 1 MB", appending->line)
-                                       : line_take(appending, line);
-        bool is_full = appending->count == BATCH_EVENTS || appending->events.len >= BATCH_BYTES;
-        if (status == EXIT_FINE && is_full) status = batch_send(appending);
-    }
-    buf_free(&text);
-    if (status == EXIT_FINE) status = batch_send(appending);
-    return status;
-}
-
-int log_append(const struct arguments *arguments)
-{
-    const char *key = argument_word(arguments, 1), *flag = argument_text(arguments, "key");
-    bool has_data = argument_word(arguments, 2) || argument_given(arguments, "data") ||
-                    argument_given(arguments, "events") || argument_given(arguments, "token");
-    struct appending appending = {
-        .arguments = arguments, .log = argument_word(arguments, 0), .key = key ? key : flag};
-    if (has_data || isatty(STDIN_FILENO) == 1 || !*appending.log) return operation_run(arguments);
-    if (argument_given(arguments, "idempotency-key"))
-        return complain_of_usage(arguments, "--idempotency-key belongs to one call; lines may have tokens");
-    if (argument_given(arguments, "expected"))
-        return complain_of_usage(arguments, "--expected belongs to one call: give data, or --events");
-    if (!place_open(&appending.place, arguments, true)) return EXIT_FAULT;
-    int status = lines_append(&appending);
-    if (errors_are_terminal()) fprintf(stderr, "%llu events appended\n", appending.done);
-    buf_free(&appending.events);
-    place_close(&appending.place);
-    return status;
-}
-
 /* ---- read ---- */
 
 #define WAIT_PIECE_MS 2000 /* so soon a signal ends the following */
 #define FOR_MOST_MS   (24LL * 3600 * 1000)
 #define WAIT_MOST_MS  (100LL * 365 * 86400 * 1000)
 #define EVENTS_USUAL  100
+#define FAILURES_MOST 10
 
 struct reading {
     const struct arguments *arguments;

@@ -57,6 +57,7 @@ PATTERN(group, "collect events until they are complete, then act on them once",
         "a condition, by quiet or by a deadline.",
         "  quipu group put clicks --complete '{\"size\":10}' --quiet 5m --then digest\n"
         "  quipu group add clicks session-7 '{\"page\":\"/\"}' --id e1\n"
+        "  quipu group add clicks < events.jsonl           # {\"key\":\"session-7\",\"id\":\"e2\"} on each line\n"
         "  quipu group get clicks session-7\n"
         "  quipu group get clicks session-7 --wait 30s\n"
         "  quipu group show clicks                         # the rules\n"
@@ -72,6 +73,7 @@ PATTERN(period, "collect events by the hour or day and hand them over once",
         "  quipu period put digest --every 1h --then mail\n"
         "  quipu period put digest --cron '0 9 * * 1-5' --zone Europe/Berlin\n"
         "  quipu period add digest '{\"text\":\"hello\"}'\n"
+        "  quipu period add digest < events.jsonl          # {\"id\":\"e1\",\"data\":1} on each line\n"
         "  quipu period show digest\n"
         "  quipu period get digest now\n"
         "  quipu period get digest last --wait 60s\n"
@@ -86,6 +88,7 @@ PATTERN(work, "queues of work: claims, heartbeats, retries, dead letters",
         "  quipu work put mails --lease 1m --attempts 3 --backoff 10s\n"
         "  quipu work submit mails m-1 '{\"to\":\"ann\"}'\n"
         "  quipu work submit mails m-2 @mail.json --delay 1h\n"
+        "  quipu work submit mails < units.jsonl           # {\"id\":\"m-3\",\"data\":1} on each line\n"
         "  quipu work run mails -- ./send-mail             # claims, runs, finishes, again and again\n"
         "  quipu work claim mails --wait 30s\n"
         "  quipu work beat mails m-1 1 '{\"page\":3}'\n"

@@ -97,6 +97,44 @@ const struct special special_commands[] = {
      .words_min = 2,
      .words_max = 2,
      .run = doc_edit},
+    {.parent = "group",
+     .name = "add",
+     .usage = "NAME [KEY [DATA]] [flags]",
+     .about =
+         "Adds an event to a group; one of them completes it. Without KEY, events are read from standard\n"
+         "input, one on each line: {\"key\":...,\"id\":...,\"kind\":...,\"data\":...,\"amount\":...}. Lines are\n"
+         "sent in batches of 99, and each has its answer on a line; exit status 1: one of them was refused.\n"
+         "\n"
+         "On HTTP: POST /v1/groups/{name}/{key}\n"
+         "of lines: POST /v1/groups/{name}",
+     .words_min = 1,
+     .words_max = 3,
+     .run = group_add_lines},
+    {.parent = "period",
+     .name = "add",
+     .usage = "NAME [DATA] [flags]",
+     .about =
+         "Adds to the bucket of the present period. Where nothing is given, events are read from standard\n"
+         "input, one on each line: {\"id\":...,\"data\":...,\"time\":...}. Lines are sent in batches of 99, and\n"
+         "each has its answer on a line; exit status 1: one of them was refused.\n"
+         "\n"
+         "On HTTP: POST /v1/periods/{name}",
+     .words_min = 1,
+     .words_max = 2,
+     .run = period_add_lines},
+    {.parent = "work",
+     .name = "submit",
+     .usage = "QUEUE [ID [DATA]] [flags]",
+     .about =
+         "Submits a unit; again, it answers what became of it. Without ID, units are read from standard\n"
+         "input, one on each line: {\"id\":...,\"data\":...,\"delay\":...}. Lines are sent in batches of 99,\n"
+         "and each has its answer on a line.\n"
+         "\n"
+         "On HTTP: POST /v1/work/{queue}/{id}\n"
+         "of lines: POST /v1/work/{queue}",
+     .words_min = 1,
+     .words_max = 3,
+     .run = work_submit_lines},
     {.parent = "log",
      .name = "append",
      .usage = "LOG [KEY [DATA]] [flags]",

@@ -153,6 +153,20 @@ void ask_object(struct ask *ask, const char *name, struct ask *object)
     ask_element(ask, object);
 }
 
+void ask_each(struct ask *ask, const char *name, const void *all, size_t count,
+              void (*put)(struct ask *element, const void *all, size_t number))
+{
+    struct buf *body = ask_member(ask, name);
+    buf_byte(body, '[');
+    for (size_t i = 0; i < count; i++) {
+        struct ask element = {0};
+        put(&element, all, i);
+        if (i) buf_byte(body, ',');
+        ask_element(ask, &element);
+    }
+    buf_byte(body, ']');
+}
+
 void ask_then(struct ask *ask, const char *then)
 {
     if (then && (then[0] == '{' || then[0] == '['))

@@ -42,6 +42,9 @@ void ask_moment(struct ask *ask, const char *name, int64_t time_ms);
 /* The members of another one as an object, unless it has none; that one is used up. */
 void ask_object(struct ask *ask, const char *name, struct ask *object);
 void ask_element(struct ask *ask, struct ask *object); /* the same in a list of the caller's; {} for none */
+/* A list of `count` objects, each with the members that `put` gives it. */
+void ask_each(struct ask *ask, const char *name, const void *all, size_t count,
+              void (*put)(struct ask *element, const void *all, size_t number));
 /* A reaction: a name or a URL, an object, or a list. */
 void ask_then(struct ask *ask, const char *then);
 /* Further members of the body, by the caller: "name": is there already. */

@@ -56,6 +56,15 @@ static void group_told(struct ask *ask, struct quipu_group *group)
     group->completed = told_true(ask, "completed");
 }
 
+static void ask_event(struct ask *ask, const struct quipu_group_event *event)
+{
+    ask_text(ask, "id", event->id);
+    ask_text(ask, "kind", event->kind);
+    ask_json(ask, "data", event->data);
+    ask_json(ask, "amount", event->amount);
+    ask_text(ask, "deadline", event->deadline);
+}
+
 enum quipu_result quipu_group_add(struct quipu *db, const char *name, const char *key,
                                   const struct quipu_group_event *event, struct quipu_group *group,
                                   struct quipu_reply **reply)
@@ -64,12 +73,25 @@ enum quipu_result quipu_group_add(struct quipu *db, const char *name, const char
     struct ask ask;
     if (!event) event = &nothing;
     ask_begin(&ask, db, reply, "POST", "/v1/groups/*/*", name, key);
-    ask_text(&ask, "id", event->id);
-    ask_text(&ask, "kind", event->kind);
-    ask_json(&ask, "data", event->data);
-    ask_json(&ask, "amount", event->amount);
-    ask_text(&ask, "deadline", event->deadline);
+    ask_event(&ask, event);
     if (ask_run(&ask) > 0) group_told(&ask, group);
+    return ask_end(&ask);
+}
+
+static void put_event(struct ask *element, const void *all, size_t number)
+{
+    const struct quipu_group_event *event = (const struct quipu_group_event *)all + number;
+    ask_text(element, "key", event->key);
+    ask_event(element, event);
+}
+
+enum quipu_result quipu_group_add_many(struct quipu *db, const char *name, const struct quipu_group_event *events,
+                                       size_t count, struct quipu_reply **reply)
+{
+    struct ask ask;
+    ask_begin(&ask, db, reply, "POST", "/v1/groups/*", name);
+    ask_each(&ask, "events", events, count, put_event);
+    ask_run(&ask);
     return ask_end(&ask);
 }
 

@@ -96,17 +96,15 @@ enum quipu_result quipu_log_append(struct quipu *db, const char *log, const char
     return ask_end(&ask);
 }
 
+static void put_event(struct ask *element, const void *all, size_t number)
+{
+    const struct quipu_event *event = (const struct quipu_event *)all + number;
+    ask_event(element, event->key, event->data, event->token);
+}
+
 static void ask_events(struct ask *ask, const struct quipu_event *events, size_t count)
 {
-    struct buf *body = ask_member(ask, "events");
-    buf_byte(body, '[');
-    for (size_t i = 0; i < count; i++) {
-        struct ask event = {0};
-        ask_event(&event, events[i].key, events[i].data, events[i].token);
-        if (i) buf_byte(body, ',');
-        ask_element(ask, &event);
-    }
-    buf_byte(body, ']');
+    ask_each(ask, "events", events, count, put_event);
 }
 
 enum quipu_result quipu_log_append_many(struct quipu *db, const char *log, const struct quipu_event *events,

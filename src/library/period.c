@@ -43,6 +43,24 @@ enum quipu_result quipu_period_add(struct quipu *db, const char *name, const cha
     return ask_end(&ask);
 }
 
+static void put_event(struct ask *element, const void *all, size_t number)
+{
+    const struct quipu_period_event *event = (const struct quipu_period_event *)all + number;
+    ask_text(element, "id", event->id);
+    ask_json(element, "data", event->data);
+    if (event->time_ms) ask_moment(element, "time", event->time_ms);
+}
+
+enum quipu_result quipu_period_add_many(struct quipu *db, const char *name, const struct quipu_period_event *events,
+                                        size_t count, struct quipu_reply **reply)
+{
+    struct ask ask;
+    ask_begin(&ask, db, reply, "POST", "/v1/periods/*", name);
+    ask_each(&ask, "events", events, count, put_event);
+    ask_run(&ask);
+    return ask_end(&ask);
+}
+
 static void bucket_told(struct ask *ask, struct quipu_bucket *bucket)
 {
     if (!bucket) return;

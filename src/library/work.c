@@ -45,6 +45,24 @@ enum quipu_result quipu_work_submit(struct quipu *db, const char *queue, const c
     return ask_end(&ask);
 }
 
+static void put_unit(struct ask *element, const void *all, size_t number)
+{
+    const struct quipu_work_unit *unit = (const struct quipu_work_unit *)all + number;
+    ask_text(element, "id", unit->id);
+    ask_json(element, "data", unit->data);
+    ask_some(element, "delay", unit->delay_ms);
+}
+
+enum quipu_result quipu_work_submit_many(struct quipu *db, const char *queue, const struct quipu_work_unit *units,
+                                         size_t count, struct quipu_reply **reply)
+{
+    struct ask ask;
+    ask_begin(&ask, db, reply, "POST", "/v1/work/*", queue);
+    ask_each(&ask, "units", units, count, put_unit);
+    ask_run(&ask);
+    return ask_end(&ask);
+}
+
 static bool claim_is_over(struct ask *ask)
 {
     return ask->result != QUIPU_NONE;

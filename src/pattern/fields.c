@@ -356,10 +356,68 @@ bool fields_read(struct flow *flow)
     const struct flow_row *row = flow->row;
     struct slice cost = rest_query(flow->request, "cost");
     flow->tells_cost = cost.data && !slice_equal(cost, SLICE("0")) && !slice_equal(cost, SLICE("false"));
-    flow->fields = arena_zero(flow->arena, row->field_count * sizeof *flow->fields);
+    flow->fields = flow->own_fields = arena_zero(flow->arena, row->field_count * sizeof *flow->fields);
     if (!knows_query(flow) || !read_bare(flow) || !read_body(flow)) return false;
     for (uint32_t i = 0; i < row->field_count; i++)
         if (row->fields[i].required && !flow->fields[i].given)
             return fault(flow, &row->fields[i], "is missing");
     return true;
+}
+
+/* ---- lists of the same ---- */
+
+void flow_with(struct flow *flow, struct field_value *fields)
+{
+    flow->fields = fields ? fields : flow->own_fields;
+    flow->races = 0; /* each may lose as many */
+}
+
+/* What was said of a field, again, with the element that it belongs to. */
+static _Noreturn void element_refuse(struct flow *flow, const struct field *list, size_t number)
+{
+    struct slice body = arena_copy(flow->arena, slice_from(buf_view(flow->body), flow->body_start));
+    struct slice code = raw_text(flow->arena, raw_member(flow->arena, body, "error"));
+    struct slice message = raw_text(flow->arena, raw_member(flow->arena, body, "message"));
+    task_refuse(flow, flow->status, arena_printf(flow->arena, "%.*s", SLICE_ARG(code)).data, "%s[%zu]: %.*s",
+                list->name, number, SLICE_ARG(message));
+}
+
+static bool element_read(struct flow *flow, const struct field *fields, uint32_t field_count, struct slice element,
+                         struct field_value *values)
+{
+    struct slice name, member;
+    if (raw_kind(element) != JSON_OBJECT) return REFUSED(flow, 400, "bad-request", "It must be an object.");
+    raw_each_member(flow->arena, element, &name, &member)
+    {
+        uint32_t at = 1;
+        while (at < field_count && (fields[at].place == IN_HEADER || fields[at].type == FIELD_LIST ||
+                                    !slice_equal(name, slice_of(fields[at].name))))
+            at++;
+        if (at == field_count)
+            return REFUSED(flow, 400, "bad-request", "It has a member that is not known here: %.*s.",
+                           SLICE_ARG(flow_shown(name)));
+        if (!take_json(flow, &fields[at], member, &values[at])) return false;
+    }
+    for (uint32_t i = 1; i < field_count; i++)
+        if (fields[i].required && !values[i].given) return fault(flow, &fields[i], "is missing");
+    return true;
+}
+
+struct field_value **flow_elements(struct flow *flow, unsigned list, size_t most, const struct field *fields,
+                                   uint32_t field_count, size_t *count)
+{
+    const struct field *field = &flow->row->fields[list];
+    size_t room = raw_count(flow->arena, flow_text(flow, list));
+    if (!room || room > most) task_refuse(flow, 400, "bad-request", "%s must be 1 to %zu.", field->name, most);
+    struct field_value **elements = arena_array(flow->arena, struct field_value *, room);
+    struct slice element;
+    *count = 0;
+    raw_each(flow->arena, flow_text(flow, list), &element)
+    {
+        struct field_value *values = arena_zero(flow->arena, field_count * sizeof *values);
+        values[0] = flow->fields[0]; /* what all have in common */
+        if (!element_read(flow, fields, field_count, element, values)) element_refuse(flow, field, *count);
+        elements[(*count)++] = values;
+    }
+    return elements;
 }

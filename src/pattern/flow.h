@@ -132,7 +132,8 @@ struct flow {
     /* given, and read by steps */
     const struct flow_world *world;
     const struct rest_call *request;
-    struct field_value *fields; /* as in the row */
+    struct field_value *fields; /* as in the row, */
+    struct field_value *own_fields; /* also while flow_with has others read */
     struct arena *arena;        /* of the whole flow: what it and its replies are made of lives as long */
     int64_t now_ms;
     uint64_t serial;         /* grows from flow to flow of a process */
@@ -196,6 +197,13 @@ int64_t flow_int(const struct flow *flow, unsigned field);
 int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise);
 /* A duration from now, or a time, where the field takes both: ms since 1970; 0 where it was not given. */
 int64_t flow_moment(const struct flow *flow, unsigned field);
+
+/* The elements of a list, 1 to `most` objects: each has the fields of a call for one of them, from its body or from its
+ * path behind the first, and is checked in the same way. Where one is wrong the task ends with a sentence that tells
+ * which. flow_with has flow_given and its like read them; NULL: the request's own again. */
+struct field_value **flow_elements(struct flow *flow, unsigned list, size_t most, const struct field *fields,
+                                   uint32_t field_count, size_t *count);
+void flow_with(struct flow *flow, struct field_value *fields);
 
 /* A reaction (FIELD_THEN) as it is stored, attribute "then" of type S: a string's characters, else the JSON
  * text. */

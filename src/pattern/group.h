@@ -151,9 +151,9 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms);
 
 /* ---- group_put.c, group_add.c, group_sweep.c, group_complete.c ---- */
 
-flow_step group_put, group_rules, group_list_rules, group_forget, group_add, group_delete,
+flow_step group_put, group_rules, group_list_rules, group_forget, group_add, group_add_many, group_delete,
     group_complete_now;
 extern const struct field group_put_fields[8], group_name_fields[1], group_add_fields[8], group_only_fields[2],
-    group_complete_fields[4];
+    group_complete_fields[4], group_many_fields[3];
 
 #endif

@@ -60,7 +60,7 @@ uint64_t period_topic(struct slice name);
 /* ---- period_add.c, period_look.c, period_close.c ---- */
 
 flow_step period_add, period_show, period_list, period_close;
-extern const struct field period_add_fields[5], period_get_fields[4], period_list_fields[4],
+extern const struct field period_add_fields[6], period_get_fields[4], period_list_fields[4],
     period_close_fields[1];
 
 #endif

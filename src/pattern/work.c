@@ -22,6 +22,7 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
+#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/drive.h"
 #include "pattern/hold.h"
@@ -228,7 +229,8 @@ static const struct field submit_fields[] = {
                       .help = "not to be claimed before"},
 };
 
-static void submit_unit(struct flow *flow)
+/* The unit as it is now. */
+static struct slice submit(struct flow *flow, bool *is_new)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID), unit, found;
     int64_t fence = 0;
@@ -248,13 +250,46 @@ static void submit_unit(struct flow *flow)
         fence = hold_of(flow, flow_item(flow)).fence;
         found = work_found(flow);
     } while (flow_failed(flow) && !found.data); /* it was deleted: by its fence */
-    if (flow_failed(flow)) {
-        work_tell(flow, 200, found);
-        return;
-    }
+    *is_new = !flow_failed(flow);
+    if (!*is_new) return found;
     flow_remember(flow, work_topic(flow, "work slot", SLICE("")), item_text(flow->arena, unit, "slot"));
     work_wake_claimers(flow);
-    work_tell(flow, 201, unit);
+    return unit;
+}
+
+static void submit_unit(struct flow *flow)
+{
+    bool is_new;
+    struct slice unit = submit(flow, &is_new);
+    work_tell(flow, is_new ? 201 : 200, unit);
+}
+
+enum { MANY_UNITS = WORK_QUEUE + 1 };
+
+static const struct field many_fields[] = {
+    FIELD_WORK_QUEUE,
+    [MANY_UNITS] = {"units", IN_BODY, FIELD_LIST, true, .help = "1 to 100 objects of id, data and delay"},
+};
+
+/* Each is a write of its own, on the condition that it is not there: who repeats the call finds those that are. */
+static void submit_units(struct flow *flow)
+{
+    size_t count;
+    struct field_value **units = flow_elements(flow, MANY_UNITS, LIMIT_BATCH_UNITS, FIELDS(submit_fields), &count);
+    bool has_new = false, is_new;
+    struct slice *told = arena_array(flow->arena, struct slice, count);
+    for (size_t i = 0; i < count; i++) {
+        flow_with(flow, units[i]);
+        told[i] = submit(flow, &is_new);
+        has_new |= is_new;
+    }
+    buf_text(flow->body, "{\"units\":[");
+    for (size_t i = 0; i < count; i++) {
+        if (i) buf_byte(flow->body, ',');
+        work_put(flow, told[i]);
+    }
+    buf_text(flow->body, "]}");
+    flow_finish(flow, has_new ? 201 : 200);
 }
 
 /* ---- looking ---- */
@@ -411,6 +446,8 @@ const struct flow_row work_rows[] = {
      "work get"},
     {"DELETE", "/v1/work/{queue}/{id}", delete_unit, "Deletes a unit that nobody works at.", FIELDS(unit_fields),
      "{'deleted':true}", "work rm"},
+    {"POST", "/v1/work/{queue}", submit_units, "Submits many units; each answers what became of it.",
+     FIELDS(many_fields), "{'units':[{'id':'a','state':'READY','attempts':0}]}", NULL},
     {"PUT", "/v1/work/{queue}", set_queue, "Sets what a queue does by itself.", FIELDS(set_fields),
      "{'lease':'30s','attempts':5,'backoff':'1s','keep':'7d'}", "work put"},
     {"GET", "/v1/work/{queue}", list_units, "The settings of a queue, and its units by id.", FIELDS(list_fields),

@@ -13,6 +13,8 @@ from support.engines import OTHERS, database
 from support.process import BINARY, ROOT, Quipu
 
 COMMON_FLAGS = {"--json", "--prefix", "--cost", "--on", "--region", "--profile"}
+# What the command for one of them sends from lines: group add, work submit.
+BY_LINES = {("post", "/v1/groups/{name}"), ("post", "/v1/work/{queue}")}
 PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "once", "limit", "history", "log", "board"]
 
 
@@ -49,7 +51,9 @@ def operations(server):
     found = {}
     for path, methods in paths.items():
         for method, operation in methods.items():
-            if path.startswith("/v1/") and path != "/v1/openapi.json":
+            if (method, path) in BY_LINES:
+                assert "x-command" not in operation
+            elif path.startswith("/v1/") and path != "/v1/openapi.json":
                 pattern, command = operation["x-command"].split()[:2]
                 content = operation.get("requestBody", {}).get("content", {})
                 body = content.get("application/json", {}).get("schema", {})
@@ -134,6 +138,11 @@ def group(shell):
     assert shell.one("add", name, "k", "--id", "z")["generation"] == 2
     assert shell.one("complete", name, "k", "--generation", "2")["completed"] is True
     assert shell.one("complete", name, "k")["completed"] is False
+    lines = '{"key":"m","id":"a"}\n\n{"key":"n","id":"a"}\n{"key":"m","id":"b"}\n{"key":"m","id":"c"}\n'
+    assert [told["completed"] for told in shell.lines("add", name, stdin=lines)] == [False, False, True, False]
+    assert shell.one("get", name, "m", "--generation", "1")["count"] == 2
+    assert "a KEY is missing" in shell.run("add", name, "--id", "a", status=2).stderr
+    assert "line 1 should be" in shell.run("add", name, stdin="[]\n", status=1).stderr
     assert shell.one("rm", name, "k") == {"deleted": 2}
     assert shell.one("forget", name) == {"deleted": True}
 
@@ -145,6 +154,10 @@ def period(shell):
     added = shell.one("add", name, '{"n":1}', "--id", "a")
     assert added["id"] == "a"
     assert [event["id"] for event in shell.one("get", name, "now")["events"]] == ["a"]
+    lines = '{"id":"b","data":2}\n{"id":"a","data":{"n":1}}\n'
+    assert [told["id"] for told in shell.lines("add", name, stdin=lines)] == ["b", "a"]
+    assert "key-reused" in shell.run("add", name, stdin='{"id":"b","data":3}\n', status=1).stdout
+    assert len(shell.one("get", name, "now")["events"]) == 2
     assert [bucket["bucket"] for bucket in shell.lines("buckets", name, "--state", "open")] == [added["bucket"]]
     assert name in [found["name"] for found in shell.lines("ls", "--limit", "1000")]
     shell.run("close", name)
@@ -155,6 +168,8 @@ def period(shell):
 def work(shell):
     name = shell.name
     assert shell.one("put", name, "--lease", "1m", "--attempts", "1")["attempts"] == 1
+    units = shell.lines("submit", name, stdin='{"id":"m","delay":"1h"}\n{"id":"n","data":[1],"delay":"1h"}\n')
+    assert [unit["id"] for unit in units] == ["m", "n"] and shell.one("rm", name, "m") and shell.one("rm", name, "n")
     assert shell.text("claim", name, status=3) == ""
     assert shell.one("submit", name, "a", '{"n":1}')["state"] == "READY"
     shell.run("submit", name, "b", "--data", "-", stdin='[1, 2]')

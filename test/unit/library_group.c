@@ -41,6 +41,11 @@ static void check_groups(struct quipu *db)
     }
     CHECK_INT(quipu_group_delete(db, "clicks", "", &reply), QUIPU_FAILED); /* and does not forget the rules */
     CHECK_INT(quipu_group_delete(db, "clicks", "ann", &reply), QUIPU_DONE);
+    struct quipu_group_event events[] = {{.key = "x", .id = "1", .data = "1"}, {.key = "y", .id = "1"}};
+    CHECK_INT(quipu_group_add_many(db, "clicks", events, 2, &reply), QUIPU_DONE);
+    CHECK(strstr(reply->json, "{\"events\":[{\"accepted\":true,\"generation\":1,\"count\":1,"));
+    CHECK_INT(count_pages(quipu_group_list(db, "clicks", 0)), 3); /* and bob's */
+    CHECK_INT(quipu_group_add_many(db, "clicks", events, 0, &reply), QUIPU_FAILED);
     CHECK_INT(quipu_group_forget(db, "clicks", &reply), QUIPU_DONE);
     CHECK_INT(quipu_group_forget(db, "clicks", &reply), QUIPU_MISSING);
     quipu_reply_free(reply);

@@ -116,3 +116,63 @@ TEST(explore_group_fold_of_another_group)
     explore(&again);
     explore_broken(&again, "#since = :same", "(#since = :same or #since <> :same)");
 }
+
+/* ---- many at once ---- */
+
+/* Two calls share an event; the group is complete with three. */
+static void check_batches(struct outcome *outcome)
+{
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    unsigned completions = 0;
+    for (unsigned i = 0; i < outcome->count; i++) {
+        if (outcome->answers[i].status > 201)
+            outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[i].body));
+        completions += slice_contains(outcome->answers[i].body, SLICE("\"completed\":true"));
+    }
+    bool has_shared = slice_contains(group, SLICE("{\"id\":\"e1\""));
+    if (number(outcome, group, "count") != 3 || completions < 1 || (completions > 1 && !has_shared) ||
+        !slice_contains(group, SLICE("\"state\":\"COMPLETE\"")))
+        outcome_fault(outcome, "%u: %.*s", completions, SLICE_ARG(group));
+    if (slice_contains(group, SLICE("\"fold\""))) check_values(outcome, 0);
+}
+
+#define EVENT(id, value) "{\"key\":\"k\",\"id\":\"" id "\",\"data\":{\"v\":" value "}}"
+#define BATCH(events)    REQUEST("POST /v1/groups/g", "{\"events\":[" events "]}")
+
+static const struct exploration batches = {
+    .name = "group with two batches",
+    .flows = {BATCH(EVENT("e0", "3") "," EVENT("e1", "5")), BATCH(EVENT("e1", "5") "," EVENT("e2", "7"))},
+    .before = {BEFORE("{\"complete\":{\"size\":3}}"), ADD("e8", "4", "")},
+    .faults = 1,
+    .check = check_batches};
+
+static const struct exploration folded_batches = {
+    .name = "group with folded values and two batches",
+    .flows = {BATCH(EVENT("e0", "3") "," EVENT("e1", "5")), BATCH(EVENT("e1", "5") "," EVENT("e2", "7"))},
+    .before = {BEFORE("{\"complete\":{\"size\":3}," FOLD "}")},
+    .faults = 1,
+    .check = check_batches};
+
+/* Neither completes it: all four are there, once. */
+static void check_four(struct outcome *outcome)
+{
+    struct slice group = outcome_ask(outcome, "GET /v1/groups/g/k", NULL);
+    if (number(outcome, group, "count") != 4 ||
+        raw_count(outcome->arena, raw_member(outcome->arena, group, "events")) != 4)
+        outcome_fault(outcome, "%.*s", SLICE_ARG(group));
+}
+
+static const struct exploration open_batches = {
+    .name = "open group with two batches",
+    .flows = {BATCH(EVENT("e0", "3") "," EVENT("e1", "5")), BATCH(EVENT("e2", "7") "," EVENT("e1", "5"))},
+    .before = {BEFORE("{\"complete\":{\"size\":9}}"), ADD("e8", "4", "")},
+    .faults = 1,
+    .check = check_four};
+
+TEST(explore_group_batches)
+{
+    explore(&batches);
+    explore(&folded_batches);
+    explore(&open_batches);
+    explore_broken(&open_batches, "#count = :seen", "(#count = :seen or #count <> :seen)");
+}

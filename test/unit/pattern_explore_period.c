@@ -255,3 +255,42 @@ TEST(explore_period_parts)
     }
     explore(&parts);
 }
+
+/* ---- many at once ---- */
+
+/* Two calls share an event, and the bucket may be closed meanwhile: all three are in one bucket each. */
+static void check_batches(struct outcome *outcome)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (outcome->answers[i].status > 201)
+            outcome_fault(outcome, "%.*s", SLICE_ARG(outcome->answers[i].body));
+    check_once(outcome, "a", 0);
+    check_once(outcome, "b", 0);
+    check_once(outcome, "c", 0);
+    check_handed_over(outcome);
+    check_once(outcome, "b", 0);
+}
+
+static const struct exploration batches = {
+    .name = "period with two batches",
+    .flows = {REQUEST("POST /v1/periods/p", "{\"events\":[{\"id\":\"a\",\"data\":1},{\"id\":\"b\",\"data\":1}]}"),
+              REQUEST("POST /v1/periods/p", "{\"events\":[{\"id\":\"b\",\"data\":1},{\"id\":\"c\",\"data\":1}]}")},
+    .before = {BEFORE, ADD("first")},
+    .faults = 1,
+    .check = check_batches};
+
+static const struct exploration batch_closed = {
+    .name = "period closed while a batch comes",
+    .flows = {REQUEST("POST /v1/periods/p",
+                      "{\"events\":[{\"id\":\"a\",\"data\":1},{\"id\":\"b\",\"data\":1},{\"id\":\"c\",\"data\":1}]}"),
+              CLOSE},
+    .before = {BEFORE, ADD("first")},
+    .jumps = {HOUR_MS},
+    .check = check_batches};
+
+TEST(explore_period_batches)
+{
+    explore(&batches);
+    explore_broken(&batches, "attribute_not_exists(#token)", ANY_TOKEN);
+    explore(&batch_closed);
+}
