@@ -61,6 +61,7 @@ struct function {
     struct slice handler;
     struct slice folder; /* absolute: LAMBDA_TASK_ROOT */
     struct slice layers; /* the folder of its layers, merged: /opt; empty: it has none */
+    struct slice files, files_at; /* a folder, and where it lies: /mnt/NAME; empty: it has none */
     bool in_place;       /* somebody's own folder: reload when it changes */
     uint32_t timeout_ms;
     uint32_t memory_mb;
@@ -94,6 +95,12 @@ bool table_make(struct func *func, struct slice table, const char *hash, const c
 bool table_make_as(struct func *func, const struct dynamo_table *table);
 /* Whether the database has transactions; else what ends leaves a tombstone (task.h). May wait for the first answer. */
 bool func_has_transactions(const struct func *func);
+
+/* ---- pool_storage.c ---- */
+
+/* The folder that a file system's ARN names: one of the server's own for an access point, else the path itself. In the
+ * arena. */
+struct slice files_folder(const struct func *func, struct slice arn, struct arena *arena);
 
 /* ---- registry.c: all functions, in memory, as the tables have them ---- */
 

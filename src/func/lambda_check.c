@@ -184,6 +184,9 @@ static bool is_broken(const struct node *node)
     return broken;
 }
 
+static void check_fields(struct checker *checker, const struct place *parent, const struct field *fields,
+                         uint32_t count, const struct node *nodes);
+
 static void check_elements(struct checker *checker, const struct place *place, const struct node *node)
 {
     const struct shape *shape = node->shape;
@@ -194,6 +197,8 @@ static void check_elements(struct checker *checker, const struct place *place, c
         put_rules(checker->out, "Map keys", shape->key, true);
         break;
     }
+    for (uint32_t i = 0; shape->of->kind == SHAPE_STRUCT && i < node->count; i++)
+        check_fields(checker, place, shape->of->fields, shape->of->field_count, node->nodes[i].nodes);
     for (uint32_t i = 0; i < node->count; i++) {
         if (!is_broken(&node->nodes[i])) continue;
         if (violation(checker, place, node))
@@ -203,9 +208,6 @@ static void check_elements(struct checker *checker, const struct place *place, c
 }
 
 /* ---- one value ---- */
-
-static void check_fields(struct checker *checker, const struct place *parent, const struct field *fields,
-                         uint32_t count, const struct node *nodes);
 
 static void check_one(struct checker *checker, const struct place *place, const struct field *field,
                       const struct node *node)

@@ -1,6 +1,9 @@
 /* Configurations of versions: which members there are, what they must satisfy beyond their constraints, what
  * is the default, and how they are shown. The stored document has the members under Lambda's own names, so
  * showing it is copying it. */
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "base/limits.h"
 #include "func/lambda.h"
 
@@ -69,8 +72,18 @@ STRUCT_SHAPE(shape_vpc, FIELD("SubnetIds", shape_subnets), FIELD("SecurityGroupI
 STRUCT_SHAPE(shape_dead_letters, FIELD("TargetArn", shape_some_arn));
 STRUCT_SHAPE(shape_environment, FIELD("Variables", shape_variables));
 STRUCT_SHAPE(shape_tracing, FIELD("Mode", shape_tracing_mode));
-STRUCT_SHAPE(shape_file_system, REQUIRED("Arn", lambda_shape_text),
-             REQUIRED("LocalMountPath", lambda_shape_text));
+static bool is_mount_path(struct slice text)
+{
+    struct slice start = SLICE("/mnt/"), name = slice_starts(text, start) ? slice_from(text, start.len) : SLICE_NONE;
+    return text_consists_of(name, "-_.") && !slice_equal(name, SLICE(".")) && !slice_equal(name, SLICE(".."));
+}
+static const struct shape shape_mount_path = {
+    TEXT_UP_TO(160),
+    .matches = is_mount_path,
+    .pattern = "/mnt/[a-zA-Z0-9-_.]+",
+};
+static const struct shape shape_file_arn = {TEXT_UP_TO(200)};
+STRUCT_SHAPE(shape_file_system, REQUIRED("Arn", shape_file_arn), REQUIRED("LocalMountPath", shape_mount_path));
 STRUCT_SHAPE(shape_image, FIELD("EntryPoint", shape_texts), FIELD("Command", shape_texts),
              FIELD("WorkingDirectory", lambda_shape_text));
 STRUCT_SHAPE(shape_storage, REQUIRED("Size", shape_storage_size));
@@ -84,16 +97,44 @@ STRUCT_SHAPE(shape_capacity, REQUIRED("LambdaManagedInstancesCapacityProviderCon
 STRUCT_SHAPE(shape_quipu, FIELD("Concurrency", shape_concurrency));
 static const struct shape shape_empty = {.kind = SHAPE_STRUCT};
 
-static const struct shape shape_file_systems = {.kind = SHAPE_LIST, .of = &shape_file_system};
+static const struct shape shape_file_systems = {
+    .kind = SHAPE_LIST, .of = &shape_file_system, .has_max = true, .max = 1};
 
 const struct field configuration_fields[CONFIG_MEMBERS] = {CONFIG_LIST(FIELD_ROW)};
 
 /* ---- what is not offered ---- */
 
-static bool check_offered(struct rest_call *call, const struct node *nodes)
+/* An access point of EFS, whose files are in a folder of the server's own; or a folder of this machine. */
+static bool check_files(struct request *request, const struct node *list)
 {
-    if (nodes[CONFIG_FILE_SYSTEMS].count)
-        return lambda_refuse(call, "File systems are not offered: the function sees this machine's folders.");
+    struct rest_call *call = request->call;
+    struct sandbox *sandbox = request->func->options.sandbox;
+    struct stat about;
+    if (!list->present || !list->count) return true;
+    struct slice arn = list->nodes[0].nodes[0].text;
+    const char *path = arena_printf(call->arena, "%.*s", SLICE_ARG(arn)).data;
+    struct slice rest = arn, first = lambda_take_field(&rest), partition = lambda_take_field(&rest);
+    const char *name = strstr(path, ":access-point/fsap-");
+    bool is_point = slice_equal(first, SLICE("arn")) && partition.len &&
+                    slice_starts(rest, SLICE("elasticfilesystem:")) && name &&
+                    text_consists_of(slice_of(name + 19), "");
+    if (!is_point && path[0] != '/')
+        return lambda_refuse(call,
+                             "The Arn of a file system should be that of an EFS access point, or a folder of this "
+                             "machine: %s",
+                             path);
+    if (!is_point && (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)))
+        return lambda_refuse(call, "There is no folder %s on this machine.", path);
+    if (sandbox && (!sandbox_has_own_tmp(sandbox) || access("/mnt", F_OK) != 0))
+        return lambda_refuse(call, "File systems cannot be mounted here: this machine has no mount namespaces, or no "
+                                   "folder /mnt.");
+    return true;
+}
+
+static bool check_offered(struct request *request, const struct node *nodes)
+{
+    struct rest_call *call = request->call;
+    if (!check_files(request, &nodes[CONFIG_FILE_SYSTEMS])) return false;
     if (nodes[CONFIG_IMAGE].present)
         return lambda_refuse(call,
                              "ImageConfig is not offered: there are no functions from container images.");
@@ -246,14 +287,14 @@ static bool check_dead_letters(struct func *func, struct rest_call *call, const 
 static bool is_taken_back(enum configuration_member member, const struct node *node)
 {
     if (member == CONFIG_KMS_KEY) return !node->text.len;
+    if (member == CONFIG_FILE_SYSTEMS) return !node->count;
     return member == CONFIG_DEAD_LETTERS && !(node->nodes[0].present && node->nodes[0].text.len);
 }
 
 static void set_members(struct rest_call *call, const struct node *nodes, struct document *document)
 {
     for (int i = 0; i < CONFIG_MEMBERS; i++) {
-        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_FILE_SYSTEMS ||
-            i == CONFIG_LOGGING)
+        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_LOGGING)
             continue;
         struct slice json = node_json(&nodes[i], call->arena);
         if (is_taken_back((enum configuration_member)i, &nodes[i])) json = SLICE_NONE;
@@ -295,7 +336,7 @@ static bool apply_logging(struct rest_call *call, const struct node *node, struc
 bool configuration_apply(struct request *request, const struct node *nodes, struct document *document)
 {
     struct rest_call *call = request->call;
-    if (!check_offered(call, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
+    if (!check_offered(request, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
         !check_dead_letters(request->func, call, &nodes[CONFIG_DEAD_LETTERS]) ||
         !apply_logging(call, &nodes[CONFIG_LOGGING], document) ||
         !layers_apply(request, &nodes[CONFIG_LAYERS], document))

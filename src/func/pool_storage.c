@@ -93,12 +93,38 @@ static void choose_opt(struct instance *instance, struct sandbox_program *progra
                          "/opt); QUIPU_LAYERS names the folder of their layers");
 }
 
+struct slice files_folder(const struct func *func, struct slice arn, struct arena *arena)
+{
+    char absolute[PATH_MAX];
+    const char *slash = arn.len ? memrchr(arn.data, '/', arn.len) : NULL;
+    if (arn.len && arn.data[0] == '/') return arena_printf(arena, "%.*s", SLICE_ARG(arn));
+    if (!slash || !realpath(func->options.folder, absolute)) return SLICE_NONE;
+    struct slice name = slice_from(arn, (size_t)(slash + 1 - arn.data));
+    return arena_printf(arena, "%s/files/%.*s", absolute, SLICE_ARG(name));
+}
+
+/* A folder of the server's own is made by the sandbox when it is first needed, for the user of the programs. */
+static void choose_files(struct instance *instance, struct sandbox_program *program)
+{
+    const struct function *function = instance->function;
+    char above[PATH_MAX];
+    if (!function->files.len || !sandbox_has_own_tmp(instance->pool->func->options.sandbox)) return;
+    const char *slash = strrchr(function->files.data, '/');
+    snprintf(above, sizeof above, "%.*s", (int)(slash - function->files.data), function->files.data);
+    size_t len = strlen(above);
+    bool is_own = len > 6 && strcmp(above + len - 6, "/files") == 0;
+    if (is_own && mkdir(above, 0711) == 0) chmod(above, 0711);
+    program->files = function->files.data;
+    program->files_at = function->files_at.data;
+}
+
 void instance_choose_storage(struct instance *instance, struct sandbox_program *program, struct arena *arena)
 {
     struct pool *pool = instance->pool;
     struct func *func = pool->func;
     bool can_mount = sandbox_has_own_tmp(func->options.sandbox);
     choose_opt(instance, program, arena);
+    choose_files(instance, program);
     program->storage_bytes = (uint64_t)instance->function->storage_mb << 20;
     program->has_own_tmp = can_mount && !program_needs(func, program, "/tmp");
     if (program->has_own_tmp) {

@@ -47,6 +47,18 @@ static void read_logging(struct function *function, const struct document *docum
                               : arena_printf(&function->arena, "/aws/lambda/%.*s", SLICE_ARG(function->name));
 }
 
+static void read_files(struct registry *registry, struct function *function, const struct document *document,
+                       struct arena *scratch)
+{
+    struct slice first = raw_first(scratch, document_get(document, "FileSystemConfigs")), arn, at;
+    struct document files;
+    if (!first.data || !document_parse(first, scratch, &files)) return;
+    arn = document_text(&files, "Arn", scratch);
+    at = document_text(&files, "LocalMountPath", scratch);
+    function->files = files_folder(registry->func, arn, &function->arena);
+    function->files_at = arena_printf(&function->arena, "%.*s", SLICE_ARG(at));
+}
+
 static void read_target(struct registry *registry, struct function *function, const struct document *document,
                         struct arena *scratch)
 {
@@ -97,6 +109,7 @@ static struct function *function_new(struct registry *registry, struct slice nam
     function->storage_mb = (uint32_t)document_integer(&storage, "Size", STORAGE_DEFAULT_MB);
     read_variables(function, document, scratch);
     read_logging(function, document, scratch);
+    read_files(registry, function, document, scratch);
     read_target(registry, function, document, scratch);
     return function;
 }

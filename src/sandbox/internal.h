@@ -71,6 +71,7 @@ struct request {
     uint64_t storage_bytes;
     bool has_own_tmp;
     const char *opt; /* NULL: the machine's */
+    const char *files, *files_at; /* NULL: none */
     struct sandbox_user user;
 };
 /* In the children. What it points at stays until the process ends. Answers an errno, or 0. */
@@ -117,7 +118,7 @@ bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_
 void storage_probe(bool *has_own_tmp, bool *has_own_opt);
 /* The calling process gets a /tmp of its own, and the folder at /opt, to be read only; NULL: what is there
  * stays. Answers an errno, or 0. In the children, as are the others. */
-int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt);
+int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt, const char *files, const char *files_at);
 int storage_make(const char *path, const struct sandbox_user *user);
 /* The bytes below the folder; stops when it is more than the limit, and at the time. */
 uint64_t storage_weigh(const char *path, uint64_t limit_bytes, int64_t until_us);

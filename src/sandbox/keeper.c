@@ -285,6 +285,10 @@ static void keeper_begin(struct keeper *keeper, struct keeper_ends *ends)
     close(ends->request);
     if (!error && keeper->request.temporary)
         error = storage_make(keeper->request.temporary, &keeper->request.user);
+    if (!error && keeper->request.files) {
+        error = storage_make(keeper->request.files, &keeper->request.user);
+        if (error == EEXIST) error = 0; /* whatever it holds */
+    }
     if (!error) {
         if (!keeper->request.process_count) keeper->request.process_count = PROCESSES_USUAL;
         keeper->program = program_start(&keeper->request, ends->output, &keeper->failure);

@@ -145,8 +145,10 @@ bool program_can_enter(const struct sandbox_user *user, const char *folder)
 
 static int execute(const struct request *request)
 {
-    bool has_mounts = request->has_own_tmp || request->opt;
-    int error = has_mounts ? storage_mount(request->has_own_tmp, request->storage_bytes, request->opt) : 0;
+    bool has_mounts = request->has_own_tmp || request->opt || request->files;
+    int error = has_mounts ? storage_mount(request->has_own_tmp, request->storage_bytes, request->opt, request->files,
+                                           request->files_at)
+                           : 0;
     if (error) return error;
     if (!become_user(&request->user)) return errno;
     if (chdir(request->folder) != 0) return errno;

@@ -11,12 +11,12 @@
 #include "sandbox/internal.h"
 
 /* At the beginning of the file; the texts follow, each ended by NUL: the folder, the temporary folder, /opt,
- * arguments, environment. */
+ * the folder of files and where it lies, arguments, environment. */
 struct request_head {
     uint64_t memory_bytes, storage_bytes;
     uint32_t process_count, argument_count, environment_count;
     int32_t priority;
-    uint32_t has_own_tmp, has_temporary, has_opt;
+    uint32_t has_own_tmp, has_temporary, has_opt, has_files;
     struct sandbox_user user;
 };
 
@@ -46,14 +46,18 @@ int request_write(const struct sandbox_program *program, const struct sandbox_us
                                 .has_own_tmp = program->has_own_tmp,
                                 .has_temporary = program->temporary != NULL,
                                 .has_opt = program->opt != NULL,
+                                .has_files = program->files != NULL,
                                 .user = *user};
     const char *temporary = program->temporary ? program->temporary : "";
     const char *opt = program->opt ? program->opt : "";
+    const char *files = program->files ? program->files : "", *files_at = program->files ? program->files_at : "";
     struct buf out = {0};
     buf_put(&out, &head, sizeof head);
     buf_put(&out, program->folder, strlen(program->folder) + 1);
     buf_put(&out, temporary, strlen(temporary) + 1);
     buf_put(&out, opt, strlen(opt) + 1);
+    buf_put(&out, files, strlen(files) + 1);
+    buf_put(&out, files_at, strlen(files_at) + 1);
     head.argument_count = put_texts(&out, program->arguments);
     head.environment_count = put_texts(&out, program->environment);
     memcpy(out.data, &head, sizeof head);
@@ -108,6 +112,11 @@ int request_read(int file, struct request *out)
     out->opt = take_text(&at, end);
     if (!out->opt) return EINVAL;
     if (!head.has_opt) out->opt = NULL;
+    out->files = take_text(&at, end);
+    if (!out->files) return EINVAL;
+    out->files_at = take_text(&at, end);
+    if (!out->files_at) return EINVAL;
+    if (!head.has_files) out->files = NULL;
     out->arguments = take_texts(&at, end, room, head.argument_count);
     if (!out->arguments) return EINVAL;
     out->environment = take_texts(&at, end, room + head.argument_count + 1, head.environment_count);

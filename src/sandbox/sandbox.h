@@ -81,6 +81,9 @@ struct sandbox_program {
     uint64_t storage_bytes; /* that either may hold, and a file that is written anywhere where it is the latter */
     const char *opt;        /* an absolute folder that lies at /opt, to be read only; see sandbox_has_own_opt.
                                NULL: the machine's /opt stays */
+    const char *files;      /* an absolute folder that lies, to be read and written, at `files_at`, which is /mnt/NAME;
+                               where sandbox_has_own_tmp. NULL: none */
+    const char *files_at;
     /* Both are called on the sandbox's thread, `output` also from within sandbox_drain, and must be quick. */
     void (*output)(void *context, struct slice bytes);
     void (*ended)(void *context, const struct sandbox_result *result);

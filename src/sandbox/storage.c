@@ -6,7 +6,7 @@
  * TMPDIR), which the keeper makes, weighs now and then, and removes.
  *
  * In the same kind of namespace a folder of the caller's can lie at /opt, where the program can read it and
- * not write.
+ * not write; and another one at /mnt/NAME, where it can do both.
  *
  * Everything but storage_probe runs in the children. */
 #include <errno.h>
@@ -75,13 +75,29 @@ static bool mount_opt(const char *folder)
     return mount(NULL, "/opt", NULL, flags, NULL) == 0;
 }
 
-int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt)
+/* What the machine has below /mnt is hidden, unless it has the very name. The folder itself may lie there, so it is
+ * named by its descriptor. */
+static bool mount_files(int folder, const char *at)
+{
+    char path[TEXT_ROOM];
+    struct stat about;
+    text_put_number(text_put(path, "/proc/self/fd/"), (uint64_t)folder);
+    if (stat(at, &about) != 0 &&
+        (mount("tmpfs", "/mnt", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755,size=64k") != 0 || mkdir(at, 0755) != 0))
+        return false;
+    return mount(path, at, NULL, MS_BIND, NULL) == 0;
+}
+
+int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt, const char *files, const char *files_at)
 {
     errno = 0;
-    if (namespace_enter() && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
-        (!opt || mount_opt(opt)) && (!has_own_tmp || mount_tmp(limit_bytes)))
-        return 0;
-    return errno ? errno : EPERM;
+    bool fine = namespace_enter() && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    int folder = fine && files ? open(files, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    fine = fine && (!files || folder >= 0) && (!opt || mount_opt(opt)) && (!has_own_tmp || mount_tmp(limit_bytes)) &&
+           (!files || mount_files(folder, files_at));
+    int error = fine ? 0 : errno ? errno : EPERM;
+    if (folder >= 0) close(folder);
+    return error;
 }
 
 #define PROBE_TMP 1
@@ -90,7 +106,7 @@ int storage_mount(bool has_own_tmp, uint64_t limit_bytes, const char *opt)
 /* The folder for /opt is made in the /tmp that is mounted first: nothing of it is left. */
 static int probe(void)
 {
-    if (storage_mount(true, 1 << 20, NULL) != 0) return 0;
+    if (storage_mount(true, 1 << 20, NULL, NULL, NULL) != 0) return 0;
     return mkdir("/tmp/opt", 0755) == 0 && mount_opt("/tmp/opt") ? PROBE_TMP | PROBE_OPT : PROBE_TMP;
 }
 
