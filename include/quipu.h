@@ -700,6 +700,9 @@ enum quipu_result quipu_history_restore(struct quipu *db, const char *table, con
 struct quipu_pages *quipu_history_versions(struct quipu *db, const char *table, const char *key,
                                            const char *range, int64_t from_ms, int64_t to_ms);
 struct quipu_pages *quipu_history_list(struct quipu *db);
+/* All changes of the table between two times (0: the beginning, now); and the whole table as of a time. */
+struct quipu_pages *quipu_history_changes(struct quipu *db, const char *table, int64_t from_ms, int64_t to_ms);
+struct quipu_pages *quipu_history_table(struct quipu *db, const char *table, int64_t time_ms);
 
 /* ---- logs: events numbered without a gap, read by groups of consumers ---- */
 

@@ -239,6 +239,8 @@ static const struct step book[] = {
     MEASURE("history", "read settings", "GET /v1/history/{prefix}orders"),
     MEASURE("history", "read ten versions", "GET /v1/history/{prefix}orders/a"),
     MEASURE("history", "read as of a time", "GET /v1/history/{prefix}orders/a?at={before}"),
+    MEASURE("history", "read ten changes of a table", "GET /v1/history/{prefix}orders?from={before}"),
+    MEASURE("history", "read a table as of a time", "GET /v1/history/{prefix}orders?at={before}"),
     MEASURE("history", "restore", "POST /v1/history/{prefix}orders/a/restore",
             .body = "{'at':'{before}'}"),
     MEASURE("history", "keep no more", "DELETE /v1/history/{prefix}orders"),

@@ -150,6 +150,8 @@ PATTERN(history, "keep every change of a table; see and restore what was",
         "  quipu history put orders --keep 30d\n"
         "  quipu history get orders 4711\n"
         "  quipu history get orders 4711 --at 2026-11-15T03:42:06Z\n"
+        "  quipu history show orders --from 2026-11-15T03:00:00Z --to 2026-11-15T04:00:00Z\n"
+        "  quipu history show orders --at 2026-11-15T03:42:06Z  # the whole table\n"
         "  quipu history restore orders 4711 --at 2026-11-15T03:42:06Z\n"
         "  quipu history show orders\n"
         "  quipu history ls\n"

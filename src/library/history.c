@@ -71,6 +71,23 @@ struct quipu_pages *quipu_history_versions(struct quipu *db, const char *table, 
     return ask_pages(&ask);
 }
 
+struct quipu_pages *quipu_history_changes(struct quipu *db, const char *table, int64_t from_ms, int64_t to_ms)
+{
+    struct ask ask;
+    ask_begin(&ask, db, NULL, "GET", "/v1/history/*", table);
+    ask_query_moment(&ask, "from", from_ms);
+    if (to_ms) ask_query_moment(&ask, "to", to_ms);
+    return ask_pages(&ask);
+}
+
+struct quipu_pages *quipu_history_table(struct quipu *db, const char *table, int64_t time_ms)
+{
+    struct ask ask;
+    ask_begin(&ask, db, NULL, "GET", "/v1/history/*", table);
+    ask_query_moment(&ask, "at", time_ms);
+    return ask_pages(&ask);
+}
+
 struct quipu_pages *quipu_history_list(struct quipu *db)
 {
     return ask_list(db, "/v1/history");

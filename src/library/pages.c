@@ -34,7 +34,8 @@ static const char *const pattern_entries[] = {"jobs",      "missing",  "failures
                                               "events",    "periods",  "buckets",    "work",    "documents",
                                               "histories", "versions", "open",       "partitions",
                                               "parked",    "messages", "counters",   "leases",  "limits",
-                                              "logs",      "boards",   "collections", "queues", "failed"};
+                                              "logs",      "boards",   "collections", "queues", "failed",
+                                              "changes"};
 #define PATTERN_ENTRIES (sizeof pattern_entries / sizeof *pattern_entries)
 
 struct quipu_pages {

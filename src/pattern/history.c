@@ -11,9 +11,12 @@
  *   were, `added` (SS): names of new ones, both where they fit beside the image; `cause` (S): the functions
  *   that it came of, `transaction` (S): the token of its transaction, both where the engine tells them; `by`
  *   (S): the service, where that removed it by its age.
+ *   Index changes: hash `day` (S) "TABLE/2026-11-15/0" to "/3", by the hash of `item`; range `change` (S): the version
+ *     and that hash (history_changes.c).
  * Table PREFIXhistories: hash key `table` (S); `hash`, `hashType`, `range`, `rangeType` (S): the table's
  *   key; `keep` (N, s): versions go when they have been replaced for so long; `versions` (N): so many of an
- *   item are kept; `since` (S), `stream` (S). One with `deleted` (S, a time) is no history any more, but its
+ *   item are kept; `since` (S), `stream` (S); `baseline` (M): of what was there before
+ *   (history_baseline.c). One with `deleted` (S, a time) is no history any more, but its
  *   versions are being removed. Its item "*" is where the pruning stands (history_prune.c).
  *
  * A version is put by its sequence number, so a record that comes twice is there once. */
@@ -31,7 +34,15 @@
 #define LIST_USUAL    100
 #define RECORDS_MOST  100 /* that are brought at once */
 
-const struct flow_table history_table = {"history", FLOW_KEYS("item", "version"), NULL};
+/* clang-format off */
+const struct flow_table history_table = {
+    "history",
+    "'KeySchema':[" FLOW_KEY("item", "HASH") "," FLOW_KEY("version", "RANGE") "],"
+    "'AttributeDefinitions':[" FLOW_TYPE("item", "S") "," FLOW_TYPE("version", "S") "," FLOW_TYPE("day", "S") ","
+    FLOW_TYPE("change", "S") "],'GlobalSecondaryIndexes':[{'IndexName':'changes','KeySchema':["
+    FLOW_KEY("day", "HASH") "," FLOW_KEY("change", "RANGE") "],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
+    NULL};
+/* clang-format on */
 
 const struct flow_table history_settings_table = {"histories", FLOW_HASH("table"), NULL};
 
@@ -81,7 +92,7 @@ struct slice history_item_key(struct flow *flow, struct slice *hash)
 
 /* ---- making one ---- */
 
-enum { PUT_KEEP = HISTORY_TABLE + 1, PUT_VERSIONS };
+enum { PUT_KEEP = HISTORY_TABLE + 1, PUT_VERSIONS, PUT_BASELINE };
 
 static const struct field put_fields[] = {
     FIELD_HISTORY_TABLE,
@@ -90,6 +101,8 @@ static const struct field put_fields[] = {
     [PUT_VERSIONS] =
         {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
          .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
+    [PUT_BASELINE] = {"baseline", IN_BODY, FIELD_JSON,
+                      .help = "false: without the items that are there now (default: they are read once, by and by)"},
     FIELD_ANSWERED("hash", FIELD_TEXT),
     FIELD_ANSWERED("range", FIELD_TEXT),
     FIELD_ANSWERED("since", FIELD_TEXT),
@@ -104,6 +117,10 @@ static struct slice settings_members(struct flow *flow, struct slice item)
     plain_put_members(&out, flow->arena, item, "table hash range since stream");
     if (keep_s) flow_put(flow, &out, ",'keep':%s", duration_text(flow->arena, keep_s * 1000));
     plain_put_members(&out, flow->arena, item, "versions");
+    struct slice baseline = item_content(flow->arena, item, "baseline");
+    if (baseline.data)
+        flow_put(flow, &out, ",'baseline':{'state':%s,'items':%d}", item_text(flow->arena, baseline, "state"),
+                 item_int(flow->arena, baseline, "items", 0));
     return slice_from(arena_take(flow->arena, &out), 1);
 }
 
@@ -182,14 +199,17 @@ static void put_history(struct flow *flow)
                  range_type;
     struct slice hash = key_part(flow, table, "HASH", &hash_type);
     struct slice range = key_part(flow, table, "RANGE", &range_type);
+    bool has_baseline = !slice_equal(flow_text(flow, PUT_BASELINE), SLICE("false"));
     bool has_keep = flow_given(flow, PUT_KEEP), has_versions = flow_given(flow, PUT_VERSIONS);
     /* whoever records needs the table of versions: a call that names it makes it */
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'item':%S,'version':%S}}", &history_table, name, name);
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #hash = :hash, #hashType = :hashType, "
-        "#stream = :stream, #since = if_not_exists(#since, :now)%r%r%r REMOVE #deleted%r%r%r',%#,"
-        "'ExpressionAttributeValues':{':hash':%S,':hashType':%S,':stream':%S,':now':%S%A%A%A},"
+        "#stream = :stream, #since = if_not_exists(#since, :now), #baseline = if_not_exists(#baseline, :baseline)"
+        "%r%r%r REMOVE #deleted%r%r%r',%#,"
+        "'ExpressionAttributeValues':{':hash':%S,':hashType':%S,':stream':%S,':now':%S,':baseline':{'M':{"
+        "'state':{'S':%s},'items':{'N':'0'}}}%A%A%A},"
         "'ReturnValues':'ALL_NEW'}",
         &history_settings_table, name,
         range.data ? SLICE(", #range = :range, #rangeType = :rangeType") : SLICE(""),
@@ -198,7 +218,7 @@ static void put_history(struct flow *flow)
         range.data ? SLICE("") : SLICE(", #range, #rangeType"), has_keep ? SLICE("") : SLICE(", #keep"),
         has_versions ? SLICE("") : SLICE(", #versions"), hash, hash_type,
         raw_text(flow->arena, raw_member(flow->arena, table, "LatestStreamArn")),
-        moment_text(flow->arena, flow->now_ms),
+        moment_text(flow->arena, flow->now_ms), has_baseline ? SLICE("RUNNING") : SLICE("NONE"),
         range.data ? flow_compose(flow, ",':range':%S,':rangeType':%S", range, range_type) : SLICE(""),
         has_keep ? flow_compose(flow, ",':keep':%N", flow_int(flow, PUT_KEEP) / 1000) : SLICE(""),
         has_versions ? flow_compose(flow, ",':versions':%N", flow_int(flow, PUT_VERSIONS)) : SLICE(""));
@@ -211,7 +231,11 @@ static const struct field table_fields[] = {FIELD_HISTORY_TABLE};
 
 static void show_history(struct flow *flow)
 {
-    flow_answer(flow, 200, "{%A}", settings_members(flow, settings_item(flow)));
+    struct slice settings = settings_item(flow);
+    if (history_asks_changes(flow))
+        history_changes(flow, settings);
+    else
+        flow_answer(flow, 200, "{%A}", settings_members(flow, settings));
 }
 
 enum { LIST_LIMIT, LIST_AFTER };
@@ -242,7 +266,7 @@ static void delete_history(struct flow *flow)
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #deleted = :now REMOVE #hash, #hashType, "
-        "#range, #rangeType, #keep, #versions, #since, #stream',"
+        "#range, #rangeType, #keep, #versions, #since, #stream, #baseline',"
         "'ConditionExpression':'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
         &history_settings_table, flow_text(flow, HISTORY_TABLE), moment_text(flow->arena, flow->now_ms));
     if (flow_failed(flow))
@@ -300,8 +324,9 @@ const struct flow_row history_rows[] = {
      "{'histories':[" EXAMPLE_SETTINGS "]}", "history ls -> histories"},
     {"PUT", "/v1/history/{table}", put_history, "Keeps every change of a table from now on.", FIELDS(put_fields),
      EXAMPLE_SETTINGS, "history put"},
-    {"GET", "/v1/history/{table}", show_history, "Whether a table's changes are kept, and for how long.",
-     FIELDS(table_fields), EXAMPLE_SETTINGS, "history show"},
+    {"GET", "/v1/history/{table}", show_history,
+     "Whether a table's changes are kept, and for how long; or all changes of a time, or the table as of one.",
+     FIELDS(history_changes_fields), EXAMPLE_SETTINGS, "history show -> changes"},
     {"DELETE", "/v1/history/{table}", delete_history, "Keeps a table's changes no more, and forgets them.",
      FIELDS(table_fields), "{'deleted':true}", "history rm"},
     {"POST", "/v1/history/{table}", feed_records, "Takes records of the table's stream, each once.",

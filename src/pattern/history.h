@@ -6,6 +6,8 @@
 
 extern const struct flow_table history_table, history_settings_table;
 
+#define HISTORY_SHARDS 4 /* of a day's changes in the index: each takes 1,000 a second on AWS */
+
 enum { HISTORY_TABLE, HISTORY_KEY, HISTORY_RANGE };
 #define FIELD_HISTORY_TABLE FIELD_IN_PATH("table", 0, "the table")
 #define FIELD_HISTORY_KEY                                                                                    \
@@ -48,6 +50,13 @@ struct history_item {
 const char *history_items(struct arena *arena, struct slice table, struct slice records,
                           struct history_item *items);
 
+/* ---- history_changes.c ---- */
+
+extern const struct field history_changes_fields[6];
+/* Whether a request wants changes, or the table as of a time, and not the settings; and a page of them. */
+bool history_asks_changes(const struct flow *flow);
+void history_changes(struct flow *flow, struct slice settings);
+
 /* ---- history_look.c, history_restore.c ---- */
 
 flow_step history_get, history_restore;
@@ -65,6 +74,8 @@ struct slice history_image(struct flow *flow, struct slice version);
 /* The moment that a field means, as the begin of a version's range key; SLICE_NONE where it is not given. What is no
  * time ends the task. */
 struct slice history_bound(struct flow *flow, unsigned field);
+/* The begin of a moment's second, which keys of versions have: "2026-11-15T04:13:25.340Z" -> "...25". */
+struct slice history_second(struct flow *flow, struct slice moment);
 /* The last version of the item up to a bound; SLICE_NONE: there is none. */
 struct slice history_last(struct flow *flow, struct slice key, struct slice bound);
 /* The one that held at a moment, which history_bound has read. */

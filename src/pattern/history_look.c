@@ -98,8 +98,7 @@ struct slice history_at(struct flow *flow, struct slice key, struct slice moment
     return found;
 }
 
-/* The begin of a moment's second, which keys of versions have: "2026-11-15T04:13:25.340Z" -> "...25". */
-static struct slice second_of(struct flow *flow, struct slice moment)
+struct slice history_second(struct flow *flow, struct slice moment)
 {
     const char *dot = memchr(moment.data, '.', moment.len);
     return dot ? arena_copy(flow->arena, (struct slice){moment.data, (size_t)(dot - moment.data)}) : moment;
@@ -194,7 +193,7 @@ static void tell_list(struct flow *flow, struct slice key, struct slice from, st
               ":bound','FilterExpression':'#time between :from and :to',%#,"
               "'ExpressionAttributeValues':{':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},"
               "'ConsistentRead':true,'Limit':%d%A}",
-              &history_table, key, second_of(flow, from), up_to(flow, to), from, to,
+              &history_table, key, history_second(flow, from), up_to(flow, to), from, to,
               flow_int_or(flow, GET_LIMIT, LIST_USUAL), page_from(flow, after));
     struct slice items = flow_items(flow), last_key = flow_last_key(flow);
     version = item_text(flow->arena, raw_first(flow->arena, flow_items(flow)), "version");

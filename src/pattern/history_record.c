@@ -7,6 +7,7 @@
 
 #include "base/compose.h"
 #include "base/digest.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/internal.h"
@@ -163,6 +164,15 @@ static void put_images(struct arena *arena, struct slice change, bool is_removed
     if (old.data) put_before(arena, old, image, room, out);
 }
 
+/* Where the version stands in the index of the table's changes: the day and one of its shards, and the order in it. */
+static void put_place(struct arena *arena, struct slice table, const struct history_item *item, struct buf *out)
+{
+    uint64_t hash = hash_bytes(item->key);
+    compose(out, ",'day':{'S':'%r/%r/%d'},'change':%S", rest_encoded(arena, table),
+            (struct slice){item->version.data, sizeof "2026-11-15" - 1}, (int64_t)(hash % HISTORY_SHARDS),
+            arena_printf(arena, "%.*s-%016llx", SLICE_ARG(item->version), (unsigned long long)hash));
+}
+
 static void put_item(struct arena *arena, struct slice table, struct slice record,
                      const struct history_item *item, struct buf *out)
 {
@@ -179,13 +189,14 @@ static void put_item(struct arena *arena, struct slice table, struct slice recor
     compose(out, "{'item':%S,'version':%S,'table':%S,'event':%S,'time':%S", item->key, item->version, table,
             event, moment_text(arena, is_exact ? exact_ms : time_of(arena, change)));
     if (is_exact) compose(out, ",'exact':{'BOOL':true}");
+    put_place(arena, table, item, out);
     compose(out, ",'sequence':%S", sequence);
     if (cause.len) compose(out, ",'cause':%S", cause);
     if (transaction.len) compose(out, ",'transaction':%S", transaction);
     if (principal.len) compose(out, ",'by':%S", principal);
     compose(out, ",'keys':{'M':%A}", keys);
     put_images(arena, change, slice_equal(event, SLICE("REMOVE")),
-               item->key.len + item_bytes(arena, keys) + cause.len, out);
+               2 * item->key.len + item_bytes(arena, keys) + cause.len, out);
     buf_byte(out, '}');
 }
 
@@ -196,7 +207,7 @@ static bool is_record(struct arena *arena, struct slice record)
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     if (!sequence.len || sequence.len > SEQUENCE_BYTES) return false;
     return slice_equal(event, SLICE("INSERT")) || slice_equal(event, SLICE("MODIFY")) ||
-           slice_equal(event, SLICE("REMOVE"));
+           slice_equal(event, SLICE("REMOVE")) || slice_equal(event, SLICE("BASELINE")); /* of our own making */
 }
 
 /* False when it is no record with what is needed. */

@@ -25,7 +25,7 @@
     X(openapi)
 
 /* X(name): struct flow_sweep NAME_sweep. */
-#define PATTERN_SWEEPS(X) X(job) X(group) X(period) X(history) X(log)
+#define PATTERN_SWEEPS(X) X(job) X(group) X(period) X(history) X(log) X(baseline)
 
 #define X(name)                                                                                              \
     extern const struct flow_row name##_rows[];                                                              \

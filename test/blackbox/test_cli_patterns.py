@@ -262,6 +262,8 @@ def history(shell):
     (version,) = shell.lines("get", name, "a")
     assert version["item"] == {"id": "a", "n": 1}
     shell.run("restore", name, "b", "--at", "2026-01-01T00:00:00Z", status=1)
+    assert shell.lines("show", name, "--from", "2026-01-01T00:00:00Z") == []  # that is before it began
+    assert shell.lines("show", name, "--at", "2026-01-01T00:00:00Z") == []
     assert shell.one("rm", name) == {"deleted": True}
 
 

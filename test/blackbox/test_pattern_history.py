@@ -264,3 +264,33 @@ def test_kills_in_between(engine, tmp_path):
             server.close()
         if other:
             other.close()
+
+
+def changes(face, table, query):
+    """All of them, over pages."""
+    found, after = [], ""
+    while after is not None:
+        page = ok(face, "GET", f"/v1/history/{table}?limit=2&{query}" + (after and "&after=" + after))
+        found += page["changes"]
+        after = page.get("next")
+    return found
+
+
+def test_a_whole_table_and_what_was_there_before(face, table):
+    """Items that were there before their history have a baseline; the table of any time is told, and all changes."""
+    client = boto_client(face.database)
+    for key in "abc":
+        client.put_item(TableName=table, Item={"pk": {"S": key}, "n": {"N": "1"}})
+    ok(face, "PUT", f"/v1/history/{table}", {})
+    eventually(lambda: ok(face, "GET", f"/v1/history/{table}")["baseline"] == {"state": "DONE", "items": 3},
+               "a baseline")
+    client.put_item(TableName=table, Item={"pk": {"S": "a"}, "n": {"N": "2"}})
+    client.delete_item(TableName=table, Key={"pk": {"S": "b"}})
+    client.put_item(TableName=table, Item={"pk": {"S": "d"}, "n": {"N": "1"}})
+    for key, count in (("a", 2), ("b", 2), ("d", 1)):
+        wait_for_versions(face, f"/v1/history/{table}/{key}", count)
+    told = [(change["keys"]["pk"], change["event"]) for change in changes(face, table, "from=1970-01-01T00:00:00Z")]
+    assert ("c", "BASELINE") in told and ("b", "REMOVE") in told and ("d", "INSERT") in told
+    assert len(told) == len(set(told))
+    now = {change["keys"]["pk"]: change["item"]["n"] for change in changes(face, table, "at=2999-01-01T00:00:00Z")}
+    assert now == {"a": 2, "c": 1, "d": 1}

@@ -54,6 +54,9 @@ static void check_history(struct quipu *db)
                                     &reply),
               QUIPU_MISSING);
     CHECK_INT(count_pages(quipu_history_list(db)), 1);
+    CHECK_INT(count_pages(quipu_history_changes(db, "Tab", 0, 0)), 3);
+    CHECK_INT(count_pages(quipu_history_changes(db, "Tab", now_ms - 60000, now_ms - 30000)), 0);
+    CHECK_INT(count_pages(quipu_history_table(db, "Tab", now_ms + 60000)), 1);
     CHECK_INT(quipu_history_delete(db, "Tab", &reply), QUIPU_DONE);
     CHECK_INT(quipu_history_delete(db, "Tab", &reply), QUIPU_MISSING);
     quipu_stream_close(stream);

@@ -144,3 +144,49 @@ TEST(explore_history_prunes)
     explore_broken(&grows, "#version < :bound", "#version <= :bound");
     explore(&prunes);
 }
+
+/* ---- a baseline ---- */
+
+#define WRITE(value) REQUEST("PUT /v1/counters/x", "{\"value\":" value "}")
+
+/* The counter was 2 before the history, and is set to 3 while the baseline is taken, whose record comes at any time
+ * behind it: whatever is told as the last is what is there. */
+static void check_baseline(struct outcome *outcome)
+{
+    struct slice settings = outcome_ask(outcome, "GET " TABLE, NULL);
+    if (!slice_contains(settings, SLICE("\"baseline\":{\"state\":\"DONE\",\"items\":1}")))
+        outcome_fault(outcome, "%.*s", SLICE_ARG(settings));
+    struct slice all = outcome_ask(outcome, "GET " TABLE "/x", NULL), version;
+    struct raw_walk walk;
+    size_t baselines = 0;
+    bool has_change = false;
+    raw_walk_begin(&walk, outcome->arena, raw_member(outcome->arena, all, "versions"));
+    while (raw_walk_next(&walk, NULL, &version)) {
+        baselines += slice_contains(version, SLICE("BASELINE"));
+        has_change = slice_contains(version, SLICE("\"value\":3"));
+    }
+    if (!has_change) outcome_fault(outcome, "the last is another: %.*s", SLICE_ARG(all));
+    if (baselines > 2) outcome_fault(outcome, "%.*s", SLICE_ARG(all));
+    struct slice now = outcome_ask(outcome, "GET " TABLE "?at=2026-11-15T05:00:00Z", NULL);
+    if (!slice_contains(now, SLICE("\"value\":3"))) outcome_fault(outcome, "as of now: %.*s", SLICE_ARG(now));
+}
+
+static const char change[] = "{\"Records\":[{\"eventName\":\"MODIFY\",\"dynamodb\":{\"ApproximateCreationDateTime\":"
+                             "1794716005,\"Keys\":{\"name\":{\"S\":\"x\"}},\"NewImage\":{\"name\":{\"S\":\"x\"},"
+                             "\"value\":{\"N\":\"3\"}},\"SequenceNumber\":\"7\"}}]}";
+
+static const struct exploration baseline = {
+    .name = "history with a baseline",
+    .flows = {REQUEST("SWEEP baselines", NULL), REQUEST("SWEEP baselines", NULL), WRITE("3"),
+              REQUEST("POST " TABLE, change)},
+    .before = {REQUEST("POST /v1/counters/x", "{\"by\":2}"), REQUEST("PUT " TABLE, NULL)},
+    .jumps = {1},
+    .faults = 1,
+    .never_late = true,
+    .never_away = true,
+    .check = check_baseline};
+
+TEST(explore_history_baseline)
+{
+    explore(&baseline);
+}

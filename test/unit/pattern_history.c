@@ -133,7 +133,7 @@ TEST(history_needs_a_table)
                          SLICE("\"hash\":\"id\",\"range\":\"at\",\"since\":\"2054-11-15T04:13:25.340Z\"")));
     CHECK(slice_contains(reply, SLICE("\"keep\":\"30d\",\"versions\":5")));
     CHECK(slice_contains(get(&patterns, ""), SLICE("\"versions\":5")));
-    CHECK(slice_contains(asks(&patterns, "GET /v1/history", NULL), SLICE("\"versions\":5}]}")));
+    CHECK(slice_contains(asks(&patterns, "GET /v1/history", NULL), SLICE("\"versions\":5,")));
     asks(&patterns, path(&patterns, "PUT", ""), NULL); /* what is not said is not so */
     CHECK(!slice_contains(get(&patterns, ""), SLICE("\"versions\":5")));
     CHECK_REFUSES(&patterns, path(&patterns, "GET", "/a"), NULL, 400, "bad-request"); /* the range key */
@@ -509,7 +509,7 @@ TEST(history_tells_what_was_lost)
     patterns_close(&patterns);
 }
 
-static void sweep(struct patterns *patterns)
+static void sweep_by(struct patterns *patterns, const struct flow_sweep *sweep)
 {
     struct flow flow;
     struct buf body = {0};
@@ -517,7 +517,7 @@ static void sweep(struct patterns *patterns)
     struct flow_world world = {.prefix = slice_of(patterns->prefix), .poll_ms = 1000};
     struct flow_start start = {
         .world = &world, .arena = &arena, .body = &body, .seed = 1, .now_ms = patterns->now_ms};
-    flow_begin_sweep(&flow, &start, &history_sweep);
+    flow_begin_sweep(&flow, &start, sweep);
     while (flow.want != FLOW_DONE) {
         struct buf reply = {0};
         int status = dynamo_call(patterns->dynamo, flow.operation, flow.call, &reply);
@@ -528,6 +528,11 @@ static void sweep(struct patterns *patterns)
     CHECK_TEXT(buf_view(&body), "");
     arena_free(&arena);
     buf_free(&body);
+}
+
+static void sweep(struct patterns *patterns)
+{
+    sweep_by(patterns, &history_sweep);
 }
 
 static int64_t version_count(struct patterns *patterns, const char *rest)
@@ -584,6 +589,127 @@ TEST(history_keeps_what_held_within_its_time)
         CHECK_INT(version_count(&patterns, "/a%20b"), cases[i].count);
         CHECK_INT(version_count(&patterns, "/other"), cases[i].others);
     }
+    patterns_close(&patterns);
+}
+
+/* The names of the events of a page, with the keys, "INSERT a b,": pages of so many are put together. */
+static void collect(struct patterns *patterns, const char *query, int limit, char *out, size_t out_len)
+{
+    char rest[300], next[120] = "";
+    out[0] = '\0';
+    for (int pages = 0; pages < 50; pages++) {
+        struct raw_walk walk;
+        struct slice version;
+        snprintf(rest, sizeof rest, "?%s&limit=%d%s%s", query, limit, *next ? "&after=" : "", next);
+        struct slice reply = get(patterns, rest);
+        CHECK_INT(patterns->call.status, 200);
+        raw_walk_begin(&walk, &patterns->arena, raw_member(&patterns->arena, reply, "changes"));
+        while (raw_walk_next(&walk, NULL, &version)) {
+            struct slice keys = raw_member(&patterns->arena, version, "keys");
+            size_t len = strlen(out);
+            snprintf(out + len, out_len - len, "%.*s %.*s,", SLICE_ARG(text_of(patterns, version, "event")),
+                     SLICE_ARG(text_of(patterns, keys, "id")));
+        }
+        snprintf(next, sizeof next, "%.*s", SLICE_ARG(text_of(patterns, reply, "next")));
+        if (!*next) return;
+    }
+    test_failed(__FILE__, __LINE__, "there is no end");
+}
+
+TEST(history_tells_the_changes_of_a_table)
+{
+    static const struct {
+        const char *query, *expected;
+    } cases[] = {
+        {"from=2054-11-15T04:13:00Z", "INSERT a b,MODIFY a b,INSERT other,MODIFY a b,REMOVE a b,"},
+        {"from=2054-11-15T04:14:25Z&to=2054-11-15T04:15:25Z", "MODIFY a b,INSERT other,MODIFY a b,"},
+        {"from=2054-11-15T04:14:26.340Z&to=2054-11-15T04:15:00Z", ""},
+        {"to=2054-11-15T04:14:00Z", "INSERT a b,"},
+        {"from=1970-01-01T00:00:00Z&to=2054-11-15T04:14:00Z", "INSERT a b,"}, /* there is nothing before the history */
+        {"at=2054-11-15T04:13:00Z", ""},
+        {"at=2054-11-15T04:14:00Z", "INSERT a b,"},
+        {"at=2054-11-15T04:15:00Z", "MODIFY a b,INSERT other,"},
+        {"at=2054-11-15T04:16:00Z", "INSERT other,MODIFY a b,"},
+        {"at=2054-11-15T04:17:00Z", "INSERT other,"},
+        {"at=2054-12-15T04:17:00Z", "INSERT other,"}, /* to come: as it is now */
+    };
+    struct patterns patterns;
+    char told[400];
+    patterns_open(&patterns);
+    if (getenv("PATTERNS_ON")) { /* there the clock of the changes is another's */
+        patterns_close(&patterns);
+        return;
+    }
+    make_history(&patterns);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int limit = 1; limit <= 6; limit += 1 + (limit > 2)) {
+            collect(&patterns, cases[i].query, limit, told, sizeof told);
+            if (strcmp(told, cases[i].expected) != 0)
+                test_failed(__FILE__, __LINE__, "%s, %d: %s", cases[i].query, limit, told);
+        }
+    patterns.now_ms += 70 * 24 * 3600000ll; /* more days than a page has */
+    collect(&patterns, cases[0].query, 100, told, sizeof told);
+    CHECK(strcmp(told, cases[0].expected) == 0);
+    struct slice page = get(&patterns, "?at=2054-11-15T04:15:00Z");
+    CHECK(slice_contains(page, SLICE("\"item\":{\"id\":\"a b\",\"n\":2,\"s\":[\"x\"]}")));
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "?at=2054-11-15T04:15:00Z&from=2054-11-15T04:15:00Z"), NULL, 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "?from=2054-11-15T04:15:00Z&to=2054-11-15T04:14:00Z"), NULL, 400,
+                  "bad-request");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "?from=soon"), NULL, 400, "bad-request");
+    CHECK_REFUSES(&patterns, path(&patterns, "GET", "?from=2054-11-15T04:15:00Z&after=x"), NULL, 400, "bad-request");
+    patterns_close(&patterns);
+}
+
+/* Items that were there before have a version, those that changed since keep theirs, and it is taken once. */
+TEST(history_takes_a_baseline)
+{
+    struct patterns patterns;
+    char told[4000], item[80];
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, "S");
+    for (int i = 0; i < 150; i++) { /* more than a page */
+        snprintf(item, sizeof item, "{\"id\":{\"S\":\"i%03d\"},\"n\":{\"N\":\"1\"}}", i);
+        put(&patterns, item);
+    }
+    CHECK(slice_contains(asks(&patterns, path(&patterns, "PUT", ""), NULL),
+                         SLICE("\"baseline\":{\"state\":\"RUNNING\",\"items\":0}")));
+    put(&patterns, "{\"id\":{\"S\":\"i007\"},\"n\":{\"N\":\"2\"}}");
+    pump(&patterns, TABLE);
+    sweep_by(&patterns, &baseline_sweep);
+    CHECK(slice_contains(get(&patterns, ""), SLICE("\"baseline\":{\"state\":\"DONE\",\"items\":150}")));
+    CHECK_INT(version_count(&patterns, "/i007"), 1);
+    CHECK_INT(version_count(&patterns, "/i008"), 1);
+    CHECK(slice_contains(get(&patterns, "/i008"), SLICE("\"event\":\"BASELINE\"")));
+    CHECK(slice_contains(get(&patterns, "/i008?diff=1"), SLICE("\"n\":1")));
+    put(&patterns, "{\"id\":{\"S\":\"i008\"},\"n\":{\"N\":\"3\"}}");
+    put(&patterns, "{\"id\":{\"S\":\"new\"},\"n\":{\"N\":\"3\"}}");
+    pump(&patterns, TABLE);
+    asks(&patterns, path(&patterns, "PUT", ""), "{\"versions\":9}");
+    sweep_by(&patterns, &baseline_sweep);
+    CHECK_INT(version_count(&patterns, "/new"), 1);
+    CHECK_INT(version_count(&patterns, "/i008"), 2);
+    if (!getenv("PATTERNS_ON")) { /* there the clock of the changes is another's */
+        patterns.now_ms += 60000;
+        collect(&patterns, "at=2054-11-15T04:14:25Z", 40, told, sizeof told);
+        size_t count = 0;
+        for (const char *at = told; (at = strchr(at, ',')); at++) count++;
+        CHECK_INT((int)count, 151);
+        CHECK(strstr(told, "MODIFY i007,") && strstr(told, "MODIFY i008,") && strstr(told, "BASELINE i009,"));
+    }
+    patterns_close(&patterns);
+}
+
+TEST(history_without_a_baseline)
+{
+    struct patterns patterns;
+    patterns_open(&patterns);
+    make_table(&patterns, TABLE, "S");
+    put(&patterns, "{\"id\":{\"S\":\"a\"}}");
+    CHECK(slice_contains(asks(&patterns, path(&patterns, "PUT", ""), "{\"baseline\":false}"),
+                         SLICE("\"baseline\":{\"state\":\"NONE\",\"items\":0}")));
+    sweep_by(&patterns, &baseline_sweep);
+    CHECK_INT(version_count(&patterns, "/a"), 0);
     patterns_close(&patterns);
 }
 
@@ -674,6 +800,8 @@ TEST(history_of_records_is_pure)
         "\"Item\":{\"item\":{\"S\":\"t/a=x%2Fy&b=7\"},"
         "\"version\":{\"S\":\"2054-11-15T04:13:25.000Z-0000000000000000000000000000000000000042\"},"
         "\"table\":{\"S\":\"t\"},\"event\":{\"S\":\"MODIFY\"},\"time\":{\"S\":\"2054-11-15T04:13:25.000Z\"},"
+        "\"day\":{\"S\":\"t/2054-11-15/0\"},\"change\":{\"S\":\"2054-11-15T04:13:25.000Z-"
+        "0000000000000000000000000000000000000042-b2022c390b4c5440\"},"
         "\"sequence\":{\"S\":\"42\"},\"cause\":{\"S\":\"f\"},"
         "\"keys\":{\"M\":{\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x/y\"}}},"
         "\"image\":{\"M\":{\"a\":{\"S\":\"x/y\"},\"b\":{\"N\":\"7\"}}}}}}]}}");

@@ -1,0 +1,127 @@
+/* Histories: a baseline, of the items that were there before the history.
+ *
+ * A sweep reads the table page by page and writes a version BASELINE of each item that has none yet. Where it stands is
+ * in the settings: `baseline` (M): `state` (S) RUNNING or DONE, `items` (N) that were read, `cursor` (M). Whoever dies
+ * is followed by another, who reads the page again and finds what has been written; of two that walk at the same time
+ * one loses the cursor's write and stops.
+ *
+ * Changes go on meanwhile, and their versions come by the stream at any time. A baseline is true whatever comes before
+ * or behind it:
+ *  HB1. Its time is before the item was read, by more than clocks may differ, a write may be under way, and a stream
+ *       rounds its times (DynamoDB Local: to minutes). So a change that the read has missed has a version behind it.
+ *  HB2. A change that the read has seen has a version of its own, before or behind it: what held after that is the
+ *       same image.
+ * What was removed while the walk was on its way to it has the version of its removal, which has what was there. */
+#include "calendar/calendar.h"
+#include "pattern/edit.h"
+#include "pattern/history.h"
+#include "pattern/listing.h"
+#include "pattern/rows.h"
+#include "pattern/sweep.h"
+
+#define SWEEP_MS   5000
+#define AT_WORK_MS 4000  /* of a sweep */
+#define BACK_MS    70000 /* HB1 */
+#define PAGE       100   /* items that are read at once */
+
+static struct slice key_of(struct flow *flow, struct slice settings, struct slice item)
+{
+    struct slice hash = item_text(flow->arena, settings, "hash"),
+                 range = item_text(flow->arena, settings, "range");
+    struct slice key = flow_compose(flow, "%s:%A", hash, history_attribute(flow->arena, item, hash));
+    if (range.data)
+        key = flow_compose(flow, "%A,%s:%A", key, range, history_attribute(flow->arena, item, range));
+    return key;
+}
+
+static bool has_version(struct flow *flow, struct slice key)
+{
+    task_call(flow, "Query",
+              "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#version',%#,"
+              "'ExpressionAttributeValues':{':item':%S},'Limit':1}",
+              &history_table, key);
+    return raw_first(flow->arena, flow_items(flow)).data != NULL;
+}
+
+/* Writes the baselines of a page; how many items it had. */
+static int64_t page_keep(struct flow *flow, struct slice settings, struct slice page, int64_t time_ms)
+{
+    struct slice table = item_text(flow->arena, settings, "table"), item;
+    struct buf out = {0};
+    buf_byte(&out, '[');
+    raw_each (flow->arena, page, &item)
+        flow_put(
+            flow, &out,
+            "%,{'eventName':'BASELINE','time':%d,'dynamodb':{'ApproximateCreationDateTime':%d,'Keys':{%A},"
+            "'NewImage':%A,'SequenceNumber':'0'}}",
+            time_ms, time_ms / 1000, key_of(flow, settings, item), item);
+    buf_byte(&out, ']');
+    struct slice records = arena_take(flow->arena, &out);
+    size_t count = raw_count(flow->arena, records), missing = 0;
+    struct history_item *items = arena_array(flow->arena, struct history_item, count + 1);
+    struct slice *texts = arena_array(flow->arena, struct slice, count + 1);
+    if (history_items(flow->arena, table, records, items))
+        return (int64_t)count; /* no keys of ours: it was made anew */
+    for (size_t i = 0; i < count; i++)
+        if (!has_version(flow, items[i].key)) texts[missing++] = items[i].text;
+    put_items(flow, &history_table, texts, missing);
+    return (int64_t)count;
+}
+
+/* Moves the cursor, unless another one has; an empty one: the walk is over. */
+static bool cursor_move(struct flow *flow, struct slice settings, int64_t seen, int64_t items,
+                        struct slice cursor)
+{
+    struct slice baseline = flow_compose(
+        flow, "{'M':{'state':{'S':%r},'items':%N%A}}", cursor.data ? SLICE("\"RUNNING\"") : SLICE("\"DONE\""),
+        items, cursor.data ? flow_compose(flow, ",'cursor':{'M':%A}", cursor) : SLICE(""));
+    return edit_item(flow, &history_settings_table,
+                     flow_compose(flow, "{'table':%S}", item_text(flow->arena, settings, "table")),
+                     SLICE("SET #baseline = :baseline"),
+                     SLICE("#baseline.#state = :running and #baseline.#items = :seen and #since = :since"),
+                     "':baseline':%A,':running':{'S':'RUNNING'},':seen':%N,':since':%A", baseline, seen,
+                     item_attribute(flow->arena, settings, "since"));
+}
+
+/* The next page; true: there may be more. */
+static bool walk_page(struct flow *flow, struct slice table)
+{
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'table':%S},'ConsistentRead':true}",
+              &history_settings_table, table);
+    struct slice settings = flow_item(flow), baseline = item_content(flow->arena, settings, "baseline");
+    struct slice cursor = item_content(flow->arena, baseline, "cursor");
+    int64_t seen = item_int(flow->arena, baseline, "items", 0);
+    int64_t time_ms = flow->now_ms - BACK_MS - flow->world->skew_ms;
+    if (!item_says(flow->arena, baseline, "state", "RUNNING")) return false;
+    task_try(flow, "Scan", "{'TableName':%s,'ConsistentRead':true,'Limit':%d%A}", table, (int64_t)PAGE,
+             page_from(flow, cursor));
+    if (flow_failed(flow))
+        return false; /* the table is gone, or not to be had now: the next sweep tries again */
+    cursor = flow_last_key(flow);
+    int64_t items = seen + page_keep(flow, settings, flow_items(flow), time_ms);
+    return cursor_move(flow, settings, seen, items, cursor) && cursor.data;
+}
+
+static void take_baselines(struct flow *flow)
+{
+    int64_t until_ms = flow->now_ms + AT_WORK_MS;
+    struct slice start = SLICE_NONE, item, all = SLICE("");
+    struct arena_mark mark;
+    do {
+        task_call(flow, "Scan",
+                  "{'TableName':%T,'FilterExpression':'#baseline.#state = :running',%#,"
+                  "'ExpressionAttributeValues':{':running':{'S':'RUNNING'}}%A}",
+                  &history_settings_table, page_from(flow, start));
+        raw_each (flow->arena, flow_items(flow), &item)
+            all = flow_compose(flow, "%A%,{%A}", all, item_members(flow->arena, item, "table"));
+        start = flow_last_key(flow);
+    } while (start.data);
+    raw_each (flow->arena, flow_compose(flow, "[%A]", all), &item) {
+        struct slice table = item_text(flow->arena, item, "table");
+        for (mark = arena_mark(flow->arena); flow->now_ms < until_ms && walk_page(flow, table);)
+            flow_rewind(flow, mark);
+    }
+    flow_finish(flow, 200);
+}
+
+const struct flow_sweep baseline_sweep = {"baselines", SWEEP_MS, take_baselines};
