@@ -207,8 +207,8 @@ static void put_route(struct deploy *deploy, struct resource *resource, struct b
         deploy_note(deploy, "%.*s: nobody checks its authorization by %.*s", SLICE_ARG(resource->change.id),
                     SLICE_ARG(auth));
     resource->change.name = arena_printf(&deploy->arena, "%.*s %.*s", SLICE_ARG(api), SLICE_ARG(key)).data;
-    put_string_member(out, "function", function);
-    put_string_member(out, "payload", payload);
+    if (function.len) put_string_member(out, "function", function);
+    if (function.len) put_string_member(out, "payload", payload);
     put_string_member(out, "auth", is_signed ? SLICE("AWS_IAM") : SLICE("NONE"));
 }
 
@@ -225,37 +225,86 @@ static bool want_route(struct deploy *deploy, struct resource *resource, struct 
     return true;
 }
 
-/* arn:aws:apigateway:REGION:lambda:path/2015-03-31/functions/ARN/invocations */
+/* The one template that there is, or that for JSON. */
+static struct slice template_of(const struct node *templates)
+{
+    struct slice json = node_text(templates, "application/json");
+    return json.len || !templates || !templates->first ? json : templates->first->text;
+}
+
+/* arn:aws:apigateway:REGION:dynamodb:action/UpdateItem, with mapping templates for the request and the replies. */
+static void put_call(struct buf *out, const struct node *integration, struct slice operation)
+{
+    const struct node *replies = node_member(integration, "IntegrationResponses");
+    const struct node *requests = node_member(integration, "RequestTemplates");
+    struct buf others = {0};
+    put_string_member(out, "dynamodb", operation);
+    if (template_of(requests).len) put_string_member(out, "request", template_of(requests));
+    for (const struct node *one = replies ? replies->first : NULL; one; one = one->next) {
+        struct slice pattern = node_text(one, "SelectionPattern"), status = node_text(one, "StatusCode");
+        struct slice text = template_of(node_member(one, "ResponseTemplates"));
+        struct buf *to = pattern.len ? &others : out;
+        if (pattern.len) {
+            if (to->len) buf_byte(to, ',');
+            buf_byte(to, '{');
+            put_string_member(to, "pattern", pattern);
+        }
+        if (text.len) put_string_member(to, "response", text);
+        if (status.len) put_raw_member(to, "status", status);
+        if (pattern.len) buf_byte(to, '}');
+    }
+    if (others.len) buf_printf(out, ",\"responses\":[%.*s]", SLICE_ARG(buf_view(&others)));
+    buf_free(&others);
+}
+
+/* The function of arn:aws:apigateway:REGION:lambda:path/2015-03-31/functions/ARN/invocations; empty: none. */
+static struct slice function_of_uri(struct deploy *deploy, struct slice uri)
+{
+    struct slice name, qualifier;
+    const char *at = uri.len ? memmem(uri.data, uri.len, "/functions/", 11) : NULL;
+    if (!at) return SLICE("");
+    uri = slice_from(uri, (size_t)(at + 11 - uri.data));
+    function_split(slice_cut(&uri, '/'), &name, &qualifier);
+    return arena_printf(&deploy->arena, "%.*s%s%.*s", SLICE_ARG(name), qualifier.len ? ":" : "",
+                        SLICE_ARG(qualifier));
+}
+
 static bool want_method(struct deploy *deploy, struct resource *resource, struct buf *out)
 {
     const struct node *given = resource->properties, *integration = node_member(given, "Integration");
-    struct slice uri = node_text(integration, "Uri"), name, qualifier, path = node_text(given, "ResourceId");
-    const char *at = uri.len ? memmem(uri.data, uri.len, "/functions/", 11) : NULL;
-    if (!node_is(integration, "Type", "AWS_PROXY") || !at) {
-        resource->change.reason = arena_printf(&deploy->arena,
-                                               "its integration is %.*s: only AWS_PROXY is served here",
-                                               SLICE_ARG(node_text(integration, "Type")))
-                                      .data;
+    struct slice uri = node_text(integration, "Uri"), path = node_text(given, "ResourceId");
+    struct slice function = function_of_uri(deploy, uri), key;
+    bool calls = node_is(integration, "Type", "AWS") && slice_contains(uri, SLICE(":dynamodb:action/"));
+    if (!calls && !(node_is(integration, "Type", "AWS_PROXY") && function.len)) {
+        resource->change.reason =
+            arena_printf(&deploy->arena,
+                         "its integration is %.*s: functions by AWS_PROXY and DynamoDB by AWS are "
+                         "served here",
+                         SLICE_ARG(node_text(integration, "Type")))
+                .data;
         return true;
     }
-    uri = slice_from(uri, (size_t)(at + 11 - uri.data));
-    function_split(slice_cut(&uri, '/'), &name, &qualifier);
-    put_route(deploy, resource, out, node_text(given, "RestApiId"),
-              arena_printf(&deploy->arena, "%.*s %.*s", SLICE_ARG(node_text(given, "HttpMethod")),
-                           SLICE_ARG(path.len ? path : SLICE("/"))),
-              arena_printf(&deploy->arena, "%.*s%s%.*s", SLICE_ARG(name), qualifier.len ? ":" : "",
-                           SLICE_ARG(qualifier)),
+    key = arena_printf(&deploy->arena, "%.*s %.*s", SLICE_ARG(node_text(given, "HttpMethod")),
+                       SLICE_ARG(path.len ? path : SLICE("/")));
+    put_route(deploy, resource, out, node_text(given, "RestApiId"), key, calls ? SLICE("") : function,
               SLICE("1.0"));
+    if (calls) put_call(out, integration, arn_last(uri, '/'));
     return true;
 }
 
 static bool have_route(struct deploy *deploy, struct resource *resource, struct buf *out)
 {
     static const struct form_member members[] = {
-        {"function", 's', NULL}, {"payload", 's', "\"2.0\""}, {"auth", 's', "\"NONE\""}};
+        {"auth", 's', "\"NONE\""}, {"function", 's', NULL}, {"dynamodb", 's', NULL}, {"request", 's', NULL},
+        {"response", 's', NULL},   {"status", 'n', NULL},   {"responses", 'j', NULL}};
     if (!rest_get(deploy, resource, "quipu", route_path(deploy, resource), NULL, &resource->described))
         return false;
-    if (resource->described) form_put(out, resource->described, members, 3);
+    const struct node *route = resource->described;
+    struct slice payload = node_text(route, "payload");
+    if (!route) return true;
+    form_put(out, route, members, sizeof members / sizeof *members);
+    if (node_member(route, "function"))
+        put_string_member(out, "payload", payload.len ? payload : SLICE("2.0"));
     return true;
 }
 

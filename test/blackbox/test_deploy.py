@@ -555,6 +555,10 @@ def test_a_serverless_yml_answers(on, app, stack):
     assert "Nothing to do." in quipu(*command, on=on).stderr
 
 
+UPDATE = """{"TableName": "${Tallies}", "Key": {"id": {"S": "c"}}, "UpdateExpression": "ADD tally :n",
+ "ExpressionAttributeValues": {":n": {"N": "1"}}, "ReturnValues": "UPDATED_NEW"}"""
+
+
 def test_methods_of_a_rest_api(on, app, stack):
     def proxy_to(name):
         return {"Type": "AWS_PROXY", "IntegrationHttpMethod": "POST", "Uri": {"Fn::Join": ["", [
@@ -563,7 +567,7 @@ def test_methods_of_a_rest_api(on, app, stack):
     api, users = {"Ref": "Api"}, {"Ref": "Users"}
     resources = {
         "Say": {"Type": "AWS::Lambda::Function", "Properties": {
-            "Code": {"ZipFile": "exports.handler = async (e) => ({body: JSON.stringify(e.resource)});"},
+            "Code": {"ZipFile": "exports.handler = async (e) => ({statusCode: 200, body: `\"${e.resource}\"`});"},
             "Handler": "index.handler", "Runtime": "nodejs20.x", "Role": "r"}},
         "Api": {"Type": "AWS::ApiGateway::RestApi", "Properties": {"Name": "users"}},
         "Users": {"Type": "AWS::ApiGateway::Resource", "Properties": {
@@ -576,6 +580,22 @@ def test_methods_of_a_rest_api(on, app, stack):
         "Options": {"Type": "AWS::ApiGateway::Method", "Properties": {
             "RestApiId": api, "ResourceId": users, "HttpMethod": "OPTIONS", "AuthorizationType": "NONE",
             "Integration": {"Type": "MOCK"}}},
+        "Tallies": {"Type": "AWS::DynamoDB::Table", "Properties": {
+            "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+            "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}], "BillingMode": "PAY_PER_REQUEST"}},
+        "Counter": {"Type": "AWS::ApiGateway::Resource", "Properties": {
+            "RestApiId": api, "ParentId": {"Fn::GetAtt": ["Api", "RootResourceId"]}, "PathPart": "counter"}},
+        "Count": {"Type": "AWS::ApiGateway::Method", "Properties": {
+            "RestApiId": api, "ResourceId": {"Ref": "Counter"}, "HttpMethod": "GET", "AuthorizationType": "NONE",
+            "Integration": {
+                "Type": "AWS", "IntegrationHttpMethod": "POST",
+                "Uri": {"Fn::Sub": "arn:aws:apigateway:${AWS::Region}:dynamodb:action/UpdateItem"},
+                "RequestTemplates": {"application/json": {"Fn::Sub": UPDATE}},
+                "IntegrationResponses": [
+                    {"StatusCode": "200", "ResponseTemplates": {
+                        "application/json": '{"counter": $input.path("$.Attributes.tally.N")}'}},
+                    {"StatusCode": "400", "SelectionPattern": "4\\d{2}", "ResponseTemplates": {
+                        "application/json": '{"error": "Bad input!"}'}}]}}},
         "Deployment": {"Type": "AWS::ApiGateway::Deployment", "DependsOn": ["Get"], "Properties": {"RestApiId": api}},
         "Stage": {"Type": "AWS::ApiGateway::Stage", "Properties": {
             "RestApiId": api, "DeploymentId": {"Ref": "Deployment"}, "StageName": "prod"}},
@@ -586,7 +606,9 @@ def test_methods_of_a_rest_api(on, app, stack):
     assert "its integration is MOCK" in made.stderr
     url = made.stdout.split(" = ")[1].strip()
     assert fetch(url + "users/7") == "/users/{id}"
+    assert [fetch(url + "counter"), fetch(url + "counter")] == [{"counter": 1}, {"counter": 2}]
     assert "Nothing to do." in deploy(app, stack, on=on).stderr
+    output("deploy", "--delete", stack, "--delete-data", on=on)
 
 
 # ---- other engines ----
