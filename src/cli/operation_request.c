@@ -197,7 +197,11 @@ static bool put_field(struct inquiry *inquiry, const struct field *field, const 
                                                 : slice_of(text));
         return true;
     case IN_HEADER: return put_header(inquiry, field, text, arguments);
-    case WHOLE_BODY: return typed_json(arguments, field->name, text, &inquiry->body);
+    case WHOLE_BODY:
+        if (field->type == FIELD_RAW && strcmp(text, "-") != 0 && text[0] != '@')
+            return buf_slice(&inquiry->body, slice_of(text)), true;
+        if (field->type == FIELD_RAW) return text_read_all(text[0] == '@' ? text + 1 : NULL, &inquiry->body);
+        return typed_json(arguments, field->name, text, &inquiry->body);
     default:
         member_begin(&inquiry->body, field->name);
         return put_value(arguments, field, text, &inquiry->body);

@@ -38,6 +38,11 @@ PATTERN(job, "count tasks and run the last step once",
         "the last, and what --then names runs once.",
         "  quipu job put pages --total 500 --then consolidate --deadline 1h\n"
         "  quipu job put letters --tasks a,b,c\n"
+        "  quipu job start pages --each process-page --items pages.jsonl --concurrency 20 --then consolidate\n"
+        "  quipu job change pages --concurrency 5          # or --paused true, while it runs\n"
+        "  quipu job tasks pages                           # what is to be done, with items\n"
+        "  quipu job items pages @pages.jsonl --end         # items of a job that was opened without a total\n"
+        "  quipu job read pages                            # the next items of its --from table\n"
         "  quipu job done pages 17\n"
         "  quipu job done pages 18 19 20\n"
         "  quipu job failed pages 21 'no ink'\n"
@@ -187,7 +192,8 @@ PATTERN(drive, "what the server drives by itself",
         "by itself, so many at a time. This lists all that is driven, with its settings.",
         "  quipu work put mails --each send-mail --concurrency 10\n"
         "  quipu work put mails --paused             # --paused=false: goes on\n"
-        "  quipu drive ls");
+        "  quipu drive ls\n"
+        "  quipu drive rm job:pages --version 1794835773536");
 
 PATTERN(board, "messages in the order of their time",
         "A board holds messages, the oldest first.",

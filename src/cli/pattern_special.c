@@ -21,6 +21,22 @@ static const struct flag work_flags[] = {
     {"units", "N", "end after so many units"},
     {"owner", "TEXT", "who works; a name of this process"},
 };
+static const struct flag start_flags[] = {
+    {"each", "TARGET", "what the server calls for each task: a function, a URL or a call"},
+    {"items", "FILE", "what each task is given: JSON lines; -: standard input"},
+    {"total", "N", "how many tasks, where they have no items"},
+    {"from", "JSON", "or a table whose items they are: {\"table\", \"query\" or \"scan\"}"},
+    {"concurrency", "N", "how many calls run at a time; 10"},
+    {"attempts", "N", "so often a task is called before it has failed; 3"},
+    {"backoff", "TIME", "the pause before the second attempt, doubled with each further one; 1s"},
+    {"timeout", "TIME", "of a call, where it is shorter than the function's own"},
+    {"paused", "BOOL", "true: nothing is called yet"},
+    {"tolerate", "N", "so many tasks may fail, or a share like 5%; 0"},
+    {"deadline", "TIME", "when it EXPIRES with what is done then"},
+    {"keep", "TIME", "how long it is kept after its end; for ever"},
+    {"then", "TARGET", "what runs when it ends"},
+    {"parent", "JSON", "the task of another job that this one is: {\"job\", \"task\"}"},
+};
 static const struct flag read_flags[] = {
     {"follow", NULL, "go on with what comes, until a signal; also -f"},
 };
@@ -76,6 +92,20 @@ const struct special special_commands[] = {
      .words_min = 2,
      .words_max = WORDS_MANY,
      .run = work_run},
+    {.parent = "job",
+     .name = "start",
+     .summary = "open a job whose tasks the server calls, with items from a file",
+     .usage = "ID --each TARGET [--items FILE] [flags]",
+     .about =
+         "Opens a job; a 'quipu serve' on the same tables calls --each for each task, at most\n"
+         "--concurrency at a time, and counts what comes of it. --items sends a file of JSON lines, one\n"
+         "task each, in bounded memory: it may have millions. After an interruption the same command goes\n"
+         "on where the last one ended. 'quipu job watch' shows how far the job is.",
+     .flags = start_flags,
+     .flag_count = sizeof start_flags / sizeof *start_flags,
+     .words_min = 1,
+     .words_max = 1,
+     .run = job_start},
     {.parent = "job",
      .name = "watch",
      .summary = "show how far a job is until its end",

@@ -8,6 +8,7 @@ int lease_run(const struct arguments *arguments);
 int once_run(const struct arguments *arguments);
 int work_run(const struct arguments *arguments);
 int doc_edit(const struct arguments *arguments);
+int job_start(const struct arguments *arguments);
 int job_watch(const struct arguments *arguments);
 /* lines.c: many from lines of standard input, where the command's words do not name one */
 int log_append(const struct arguments *arguments);

@@ -305,7 +305,7 @@ static void remove_drive(struct flow *flow)
 /* clang-format off */
 const struct flow_row drive_rows[] = {
     {"DELETE", "/v1/drives/{id}", remove_drive, "Removes a drive whose thing has ended.", FIELDS(remove_fields),
-     "{'deleted':true}", NULL},
+     "{'deleted':true}", "drive rm"},
     {"GET", "/v1/drives", list_drives, "What the server drives by itself.", FIELDS(list_fields),
      "{'drives':[{'id':'work:mails','kind':'work','name':'mails','each':'send-mail','concurrency':10,'paused':false,"
      "'version':1,'changed':'2026-11-15T03:42:06.250Z'}],'mark':'5f3c9d0a5f3c9d0a'}", "drive ls -> drives"},

@@ -574,7 +574,7 @@ const struct flow_row job_rows[] = {
      FIELDS(job_tasks_fields), "{'state':'OPEN','opened':'2026-11-15T03:42:06.250Z','tasks':[{'task':17,"
      "'item':{'any':'JSON'}}],'next':256}", "job tasks -> tasks"},
     {"POST", "/v1/jobs/{id}/items", job_items, "Stores items of tasks, as JSON lines.", FIELDS(job_items_fields),
-     "{'stored':500,'state':'OPEN'}", NULL},
+     "{'stored':500,'state':'OPEN'}", "job items items"},
     {"POST", "/v1/jobs/{id}/read", job_read, "Reads the next items from the job's table, as servers do by themselves.",
      FIELDS(job_read_fields), "{'stored':256,'ended':false,'state':'OPEN'}", "job read"},
     {"POST", "/v1/jobs/{id}/redrive", job_redrive, "Makes failed tasks missing again, and the job OPEN.",

@@ -120,6 +120,12 @@ def job(shell):
     assert shell.lines("results", name) == [{"task": 3, "result": {"page": 3}}]
     assert name in [found["id"] for found in shell.lines("ls", "--state", "complete")]
     shell.run("redrive", name, status=1)
+    lines = name + "-lines"
+    assert shell.one("start", lines, "--each", "nobody", "--paused", "true")["paused"] is True
+    assert shell.one("items", lines, '{"n":1}', "--end")["stored"] == 1
+    assert shell.lines("tasks", lines) == [{"task": 0, "item": {"n": 1}}]
+    shell.run("read", lines, status=1)
+    shell.one("rm", lines)
     assert shell.one("rm", name) == {"deleted": True}
 
 

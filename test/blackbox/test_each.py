@@ -1,12 +1,13 @@
 """Jobs that start their tasks: the server calls a function, a URL or a pattern for each of them."""
 import json
 import os
+import subprocess
 import urllib.request
 
 import pytest
 from lambdas import Function, eventually, lambda_client, send
 from support.engines import ENGINES, database
-from support.process import Quipu
+from support.process import BINARY, Quipu
 
 KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
@@ -222,3 +223,27 @@ def test_a_server_that_was_killed_goes_on(tmp_path, unused_name):
         assert {event["task"] for event in function.events()} == set(range(400))
         assert len(last.events()) == 1
     assert os.path.exists(folder)
+
+
+def test_job_start_sends_a_file_and_goes_on(here, tmp_path, unused_name):
+    def start(*words, stdin=None):
+        return subprocess.run([BINARY, "job", "start", unused_name, "--each", "nobody", "--paused", "true", *words,
+                               "--on", here.url], input=stdin, capture_output=True, text=True, timeout=60, env=KEYS)
+
+    file = tmp_path / "items.jsonl"
+    file.write_text("".join(f'{{"n": {n}}}\n\n' for n in range(5000)))
+    head = here.url + f"/v1/jobs/{unused_name}"
+    here.ok("PUT", f"/v1/jobs/{unused_name}", {"each": "nobody", "paused": True})
+    here.lines(unused_name, "from=0", '{"n": 0}\n{"n": 1}\n')  # somebody was interrupted
+    ended = start("--items", str(file))
+    assert ended.returncode == 0, ended.stderr
+    assert here.ok("GET", f"/v1/jobs/{unused_name}")["total"] == 5000, head
+    tasks = here.ok("GET", f"/v1/jobs/{unused_name}/tasks?from=4999")["tasks"]
+    assert tasks == [{"task": 4999, "item": {"n": 4999}}]
+    assert start("--items", "-", stdin=file.read_text()).returncode == 0  # once more changes nothing
+    ended = start("--items", "-", stdin="{}\n")
+    assert ended.returncode == 1 and "5000 items already" in ended.stderr
+    ended = subprocess.run([BINARY, "job", "start", unused_name], capture_output=True, text=True, timeout=60, env=KEYS)
+    assert ended.returncode == 2 and "--each is missing" in ended.stderr
+    ended = start("--items", "-", "--parent", "{}")
+    assert ended.returncode == 2 and "parent must be" in ended.stderr
