@@ -165,7 +165,6 @@ static const struct flag alias_flags[] = {LIST_FLAGS, {"rm", NULL, "remove the a
 static const struct flag url_flags[] = {
     {"auth", "none|iam", "who may call: everybody, or who signs with a key of the server's (default: none)"},
     {"cors", "ORIGIN", "pages of this origin may use it: http://localhost:3000, or '*'; may be given again"},
-    {"stream", NULL, "send what the function writes as it comes (InvokeMode RESPONSE_STREAM)"},
     {"rm", NULL, "take the URL away"},
 };
 

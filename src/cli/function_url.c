@@ -16,7 +16,6 @@ static bool put_settings(struct buf *out, const struct arguments *arguments, boo
     buf_byte(out, '{');
     if (auth || is_new)
         put_string_member(out, "AuthType", auth && strcmp(auth, "iam") == 0 ? SLICE("AWS_IAM") : SLICE("NONE"));
-    if (argument_given(arguments, "stream")) put_string_member(out, "InvokeMode", SLICE("RESPONSE_STREAM"));
     if (argument_given(arguments, "cors")) {
         put_name(out, "Cors");
         buf_text(out, "{\"AllowMethods\":" METHODS ",\"AllowHeaders\":" HEADERS ",\"AllowOrigins\":[");
@@ -35,8 +34,7 @@ static bool set(struct service *service, struct arena *arena, const struct argum
 {
     struct buf body = {0};
     struct response response;
-    bool changes = argument_given(arguments, "auth") || argument_given(arguments, "cors") ||
-                   argument_given(arguments, "stream");
+    bool changes = argument_given(arguments, "auth") || argument_given(arguments, "cors");
     bool fine = put_settings(&body, arguments, false);
     if (!fine) {
         buf_free(&body);

@@ -133,6 +133,7 @@ struct invocation {
     const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
     bool is_repeatable; /* ANSWERED: what it returns are no effects but children of a commit (task.h): a table's or a
                            queue's writes, which may be made again */
+    bool has_prelude; /* ANSWERED: before the reply itself stand its status and headers, as JSON, and 8 zeros */
     char request_id[37];
     char version[16];   /* that was executed: "$LATEST", "3" */
     int64_t started_us; /* monotonic: when the process was given the event; 0: never */

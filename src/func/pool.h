@@ -53,6 +53,7 @@ struct run {
     enum invocation_end end;
     struct buf reply;
     bool wants_log;
+    bool has_prelude;
     uint64_t memory_bytes;  /* of its process, when it was answered */
     bool is_decided;        /* the answer stands; only the end of its process is waited for */
     const char *status;     /* of the REPORT line, or NULL */

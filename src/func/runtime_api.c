@@ -115,6 +115,8 @@ static void serve_response(struct instance *instance, struct http_exchange *exch
             body.len, LIMIT_FUNCTION_REPLY_BYTES);
     } else if (!take_trailing_error(run, exchange)) {
         run->end = INVOCATION_ANSWERED;
+        run->has_prelude = slice_equal_ignoring_case(http_header_find(exchange, SLICE("Content-Type")),
+                                                     SLICE("application/vnd.awslambda.http-integration-response"));
         buf_slice(&run->reply, body);
     }
     if (run->end == INVOCATION_FAILED) run->status = "error";

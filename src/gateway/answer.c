@@ -135,6 +135,26 @@ static const char *body_read(struct http_answer *answer, struct arena *arena, st
                : "isBase64Encoded is true, but the body is not base64";
 }
 
+const char *http_answer_read_prelude(struct slice reply, struct arena *arena, struct http_answer *out)
+{
+    static const char zeros[8];
+    const char *end = memmem(reply.data, reply.len, zeros, sizeof zeros);
+    if (!end) return "its prelude has no end";
+    struct slice prelude = {reply.data, (size_t)(end - reply.data)};
+    const char *fault = raw_kind(prelude) == JSON_OBJECT && raw_is_json(arena, prelude)
+                            ? http_answer_read(prelude, false, arena, out)
+                            : "its prelude is no JSON object";
+    struct slice status = fault ? SLICE_NONE : raw_member(arena, prelude, "statusCode");
+    if (fault) return fault;
+    if (!status.data) { /* what a function leaves out is as usual */
+        *out = (struct http_answer){.status = 200, .headers = SLICE("")};
+        fault = headers_read(out, arena, raw_member(arena, prelude, "headers"));
+        if (!fault) fault = cookies_read(out, arena, raw_member(arena, prelude, "cookies"));
+    }
+    out->body = slice_from(reply, prelude.len + sizeof zeros);
+    return fault;
+}
+
 const char *http_answer_read(struct slice reply, bool is_strict, struct arena *arena, struct http_answer *out)
 {
     struct slice raws[MEMBERS];

@@ -163,7 +163,9 @@ static void answer(struct visit *visit)
     struct rest_call *call = visit->call;
     struct http_answer answer;
     struct slice reply = arena_take(call->arena, &visit->invocation.reply);
-    const char *fault = http_answer_read(reply, visit->is_payload_1, call->arena, &answer);
+    const char *fault = visit->invocation.has_prelude
+                            ? http_answer_read_prelude(reply, call->arena, &answer)
+                            : http_answer_read(reply, visit->is_payload_1, call->arena, &answer);
     if (fault) {
         func_log(visit->gateway->options.func, visit->function,
                  arena_printf(call->arena, "The answer to the request %s is no reply of HTTP: %s.", visit->id, fault));

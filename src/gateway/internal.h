@@ -124,6 +124,8 @@ struct http_answer {
 /* NULL, or a sentence that tells what is wrong with it. `is_strict`: it must be an object, as the payload format 1.0
  * has it. */
 const char *http_answer_read(struct slice reply, bool is_strict, struct arena *arena, struct http_answer *out);
+/* The same where status, headers and cookies stand before the body: JSON, then 8 zeros. */
+const char *http_answer_read_prelude(struct slice reply, struct arena *arena, struct http_answer *out);
 
 /* ---- cors.c: settings are {"AllowOrigins":[...], ...} as Lambda has them; empty: there are none ---- */
 

@@ -278,3 +278,26 @@ def test_a_client_that_leaves_holds_nothing(server, client, unused_name):
     connection.close()
     eventually(lambda: ask(server, "GET", f"/_url/{name}/")[0] == 200, "the function is free again")
     client.delete_function(FunctionName=name)
+
+
+STREAM = """
+export const handler = awslambda.streamifyResponse(async (event, stream) => {
+  if (event.rawPath === '/plain') { stream.setContentType('text/plain'); stream.write('a'); stream.end('b'); return; }
+  const http = awslambda.HttpResponseStream.from(stream, { statusCode: 201, headers: { 'Content-Type': 'text/html',
+    'x-word': 'w' }, cookies: ['a=1'] });
+  http.write('<p>');
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  http.end('there</p>');
+});
+"""
+
+
+def test_a_handler_that_streams(server, client, unused_name):
+    client.create_function(FunctionName=unused_name, Runtime="nodejs20.x", Handler="index.handler", Role=ROLE,
+                           Timeout=30, Code={"ZipFile": archive({"index.mjs": STREAM})})
+    client.create_function_url_config(FunctionName=unused_name, AuthType="NONE")
+    status, headers, text = ask(server, "GET", f"/_url/{unused_name}/")
+    assert (status, headers["content-type"], headers["x-word"]) == (201, "text/html", "w")
+    assert (text, headers["set-cookie"]) == (b"<p>there</p>", "a=1")
+    assert ask(server, "GET", f"/_url/{unused_name}/plain")[::2] == (200, b"ab")
+    client.delete_function(FunctionName=unused_name)
