@@ -13,6 +13,8 @@
 #include "base/digest.h"
 #include "deploy/internal.h"
 
+#define ASSET_HASH_CHARS 64 /* SHA-256 in hexadecimal */
+
 static const char *path_in(struct deploy *deploy, const char *folder, struct slice name)
 {
     if (name.len && name.data[0] == '/') return deploy_text(deploy, name);
@@ -71,18 +73,32 @@ static bool take_path(struct deploy *deploy, struct resource *resource, const ch
     return pack(deploy, resource, full, NULL, SLICE(""));
 }
 
+/* Older ones of the CDK have parameters for an asset's place, whose names tell it: AssetParametersHASHS3Bucket... */
+static struct slice hash_of_parameter(const struct resource *resource)
+{
+    const struct node *given = resource->source ? resource->source->properties : NULL;
+    const struct node *code = node_member(given, "Code") ? node_member(given, "Code")
+                                                         : node_member(given, "Content");
+    struct slice name = node_text(node_member(code, "S3Bucket"), "Ref"), start = SLICE("AssetParameters");
+    if (!slice_starts(name, start) || name.len < start.len + ASSET_HASH_CHARS) return SLICE("");
+    return (struct slice){name.data + start.len, ASSET_HASH_CHARS};
+}
+
 /* Of `cdk synth`: asset.HASH or asset.HASH.zip for the key HASH.zip. */
 static const char *find_asset(struct deploy *deploy, struct resource *resource, struct slice key)
 {
     const struct node *metadata = node_member(resource->source ? resource->source->source : NULL, "Metadata");
     struct slice named = node_text(metadata, "aws:asset:path"), stem = arn_last(key, '/');
     const char *folder = deploy->options->folder;
+    struct slice hash = hash_of_parameter(resource);
     if (stem.len > 4 && memcmp(stem.data + stem.len - 4, ".zip", 4) == 0) stem.len -= 4;
     const char *tries[] = {
         named.len ? path_in(deploy, folder, named) : "",
         arena_printf(&deploy->arena, "%s/asset.%.*s", folder, SLICE_ARG(stem)).data,
         arena_printf(&deploy->arena, "%s/asset.%.*s.zip", folder, SLICE_ARG(stem)).data,
         arena_printf(&deploy->arena, "%s/%.*s.zip", folder, SLICE_ARG(stem)).data,
+        hash.len ? arena_printf(&deploy->arena, "%s/asset.%.*s", folder, SLICE_ARG(hash)).data : "",
+        hash.len ? arena_printf(&deploy->arena, "%s/asset.%.*s.zip", folder, SLICE_ARG(hash)).data : "",
     };
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++)
         if (*tries[i] && (is_folder(tries[i]) || is_file(tries[i]))) return tries[i];

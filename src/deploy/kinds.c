@@ -24,7 +24,7 @@ bool type_is_nothing(struct slice type)
         "AWS::EFS::", "AWS::KMS::",  "AWS::CloudWatch::", "AWS::ApplicationAutoScaling::"};
     static const char names[] =
         "AWS::Lambda::Permission AWS::Lambda::LayerVersionPermission "
-        "AWS::ApiGateway::Account AWS::ApiGateway::Resource AWS::ApiGateway::Deployment "
+        "AWS::ApiGateway::Account AWS::ApiGateway::Model AWS::ApiGateway::Resource AWS::ApiGateway::Deployment "
         "AWS::ApiGatewayV2::Integration AWS::ApiGatewayV2::Deployment "
         "AWS::CloudFormation::WaitConditionHandle "
         "AWS::SQS::QueuePolicy AWS::SNS::TopicPolicy AWS::S3::BucketPolicy "
