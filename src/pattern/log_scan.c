@@ -132,6 +132,19 @@ static enum log_news news_of(struct flow *flow, const struct log_scan *scan,
     return position <= candidate->announced || !page_is_next ? LOG_UNREAD : LOG_UNSURE;
 }
 
+/* Where the numbers of a partition begin: behind those of its parents. */
+static int64_t position_first(struct flow *flow, const struct log_candidate *candidate)
+{
+    int64_t last = 0;
+    struct slice parent;
+    if (!candidate->parents.data) return 0;
+    raw_each (flow->arena, candidate->parents, &parent) {
+        int64_t end = item_int(flow->arena, raw_member(flow->arena, parent, "M"), "end", 0);
+        if (end > last) last = end;
+    }
+    return last;
+}
+
 /* Finds the positions of a page. */
 static void take_positions(struct flow *flow, struct log_scan *scan)
 {
@@ -143,6 +156,7 @@ static void take_positions(struct flow *flow, struct log_scan *scan)
         struct log_candidate *candidate = &scan->candidates[i];
         candidate->item = log_park_finish(flow, &scan->layout, candidate->partition, items[i]);
         candidate->position = log_position_of(flow, &scan->group, candidate->partition, candidate->item);
+        if (!candidate->position) candidate->position = position_first(flow, candidate);
         candidate->news = news_of(flow, scan, candidate);
     }
 }
