@@ -187,7 +187,7 @@ static struct slice least_take(struct flow *flow, const struct fold *fold, struc
     struct slice before = least.data ? attribute_text(flow->arena, least) : text;
     int order = is_number ? number_text_compare(text, before) : slice_compare(text, before);
     bool is_kept = least.data && (fold->how == FOLD_min ? order >= 0 : order <= 0);
-    return is_kept ? least : value;
+    return is_kept ? least : is_number ? flow_compose(flow, "{'N':%s}", text) : value;
 }
 
 static struct slice set_take(struct flow *flow, const struct fold *fold, struct slice set, struct slice value,
@@ -222,6 +222,18 @@ static struct slice set_take(struct flow *flow, const struct fold *fold, struct 
     return flow_compose(flow, "{%s:[%A%,%s]}", is_number ? SLICE("NS") : SLICE("SS"), members, text);
 }
 
+static struct slice last_take(struct flow *flow, const struct fold *fold, struct slice before,
+                              struct slice value, const char **fault)
+{
+    struct slice type, content;
+    if (value.len > LIMIT_FOLD_VALUE_BYTES) {
+        *fault = fault_of(flow, fold, "has more than 256 bytes as JSON");
+        return before;
+    }
+    attribute_open(flow->arena, value, &type, &content);
+    return slice_equal(type, SLICE("N")) ? flow_compose(flow, "{'N':%s}", number_of(flow, value)) : value;
+}
+
 /* What a fold's value is with one more, which is there. */
 static struct slice fold_take(struct flow *flow, const struct fold *fold, struct slice before,
                               struct slice value, const char **fault)
@@ -232,10 +244,7 @@ static struct slice fold_take(struct flow *flow, const struct fold *fold, struct
     case FOLD_min:
     case FOLD_max: return least_take(flow, fold, before, value, fault);
     case FOLD_distinct: return set_take(flow, fold, before, value, fault);
-    case FOLD_last:
-        if (value.len <= LIMIT_FOLD_VALUE_BYTES) return value;
-        *fault = fault_of(flow, fold, "has more than 256 bytes as JSON");
-        return before;
+    case FOLD_last: return last_take(flow, fold, before, value, fault);
     case FOLD_COUNT: break;
     }
     return before;

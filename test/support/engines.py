@@ -52,7 +52,7 @@ def server_on(engine, *arguments):
 
 # Of their names; the explorer's need a database in memory, and leave themselves out.
 UNIT_PARTS = ["counter", "lease_", "once_", "limit_", "document_", "board_", "work_", "job_", "group_", "period_",
-              "log_", "names_", "history_", "the_original_"]
+              "log_", "names_", "history_", "batch_of_", "the_original_"]
 
 # Engine, and the tests that fail there for the reason that stands in REFUSED.
 UNIT_REFUSED = {"alternator": set()}

@@ -42,9 +42,8 @@ TEST(group_fold_completes)
     struct patterns patterns;
     patterns_open(&patterns);
     put(&patterns, "{\"complete\":{\"when\":\"paid >= 100 and orders >= 1\"}," PAID "}");
-    check_member(
-        &patterns, "GET /v1/groups/g", NULL, "complete",
-        "{\"when\":{\"expression\":\"#paid >= :v1 and #orders >= :v2\",\"values\":{\":v1\":100,\":v2\":1}}}");
+    CHECK(slice_contains(asks(&patterns, "GET /v1/groups/g", NULL),
+                         SLICE("\"expression\":\"#paid >= :v1 and #orders >= :v2\"")));
     check_member(&patterns, "POST /v1/groups/g/k",
                  "{\"id\":\"a\",\"kind\":\"payment\",\"data\":{\"amount\":99.9}}", "completed", "false");
     check_member(&patterns, "POST /v1/groups/g/k",
