@@ -21,6 +21,7 @@
 #define TEMPLATE_BYTES_MAX (8u << 20)
 #define SHOWN_MAX          60 /* characters of a value in the plan */
 #define GIVEN_MAX          200
+#define STACK_NAME_MAX     128 /* as on CloudFormation */
 #define WAIT_MAX_MS        (INT64_C(24) * 3600 * 1000)
 
 struct deployment {
@@ -351,6 +352,22 @@ static const char *stack_name(struct deployment *deployment, const char *folder)
     return *made ? made : "stack";
 }
 
+/* Names of tables, functions and APIs begin with it. */
+static bool stack_is_sound(const struct deployment *deployment)
+{
+    const char *name = deployment->options.stack;
+    size_t len = name ? strlen(name) : 1;
+    bool fine = len > 0 && len <= STACK_NAME_MAX;
+    for (size_t i = 0; name && fine && i < len; i++)
+        fine = ((name[i] | 32) >= 'a' && (name[i] | 32) <= 'z') || (name[i] >= '0' && name[i] <= '9') ||
+               name[i] == '-';
+    if (!fine)
+        complain_of_usage(deployment->arguments,
+                          "a stack's name has letters, digits and hyphens, at most %d, not '%.200s'",
+                          STACK_NAME_MAX, name);
+    return fine;
+}
+
 static bool read_parameters(struct deployment *deployment)
 {
     const struct arguments *arguments = deployment->arguments;
@@ -467,7 +484,7 @@ static int run_deploy(const struct arguments *arguments)
     const struct deploy_door door = {deployment,    door_call,  door_pack,   door_read,
                                      door_progress, door_pause, door_now_ms, door_is_gone};
     bool fine = argument_duration(arguments, "wait", WAIT_MAX_MS, &deployment->options.wait_ms) &&
-                read_parameters(deployment);
+                read_parameters(deployment) && stack_is_sound(deployment);
     if (fine && (gone || lists) && argument_words(arguments))
         fine = (complain_of_usage(arguments, "--%s goes without a template", gone ? "delete" : "list"),
                 false);

@@ -4,6 +4,9 @@
 
 #include "deploy/internal.h"
 
+#define UPLOAD_BYTES    100000
+#define UPLOAD_LEASE_MS (10 * 60 * 1000) /* what is sent may take minutes, and the lease must last */
+
 const char *deploy_text(struct deploy *deploy, struct slice text)
 {
     return arena_printf(&deploy->arena, "%.*s", SLICE_ARG(text)).data;
@@ -117,7 +120,8 @@ bool rest_send(struct deploy *deploy, const struct resource *resource, const cha
     struct deploy_reply reply;
     struct deploy_request request = {.service = service, .method = method, .path = path};
     if (body) request.body = arena_take(&deploy->arena, body);
-    request.is_upload = request.body.len > 100000;
+    request.is_upload = request.body.len > UPLOAD_BYTES;
+    if (request.is_upload && !lease_keep(deploy, UPLOAD_LEASE_MS)) return false;
     if (!deploy_ask(deploy, &request, &reply)) return false;
     bool is_gone = reply.status == 404 && strcmp(method, "DELETE") == 0;
     if (reply.error && !is_gone)

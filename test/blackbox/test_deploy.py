@@ -452,6 +452,7 @@ def test_words_that_make_no_sense(on, tmp_path):
                              capture_output=True, text=True, timeout=60)
     assert nowhere.returncode == 1 and "name a template" in nowhere.stderr
     assert quipu("deploy", "--parameter", "x", on=on).returncode == 2
+    assert quipu("deploy", "--stack", "a/b", on=on).returncode == quipu("deploy", "--delete", "", on=on).returncode == 2
     assert quipu("deploy", "x.yaml", "--delete", "y", on=on).returncode == 2
     assert quipu("deploy", str(tmp_path / "no.yaml"), on=on).returncode == 1
     (tmp_path / "broken.yaml").write_text("Resources: {A: {Type")
