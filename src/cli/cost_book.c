@@ -136,6 +136,10 @@ static const struct step book[] = {
     MEASURE("work", "submit five at once", "POST /v1/work/q",
             .body = "{'units':[{'id':'many-a','data':{data}},{'id':'many-b','data':{data}},"
                     "{'id':'many-c','data':{data}},{'id':'many-d','data':{data}},{'id':'many-e','data':{data}}]}"),
+    PREPARE("PUT /v1/work/first", .body = "{'each':'f','paused':true}"),
+    MEASURE("work", "hand units to a function", "PUT /v1/work/q", .body = "{'each':'f','paused':true}"),
+    MEASURE("work", "list what is driven", "GET /v1/drives"),
+    MEASURE("work", "remove a drive", "DELETE /v1/drives/work:first?version=1"),
 
     /* ---- job ---- */
     PREPARE("GET /v1/jobs"),
@@ -283,6 +287,9 @@ static const struct step book[] = {
     MEASURE("log", "list logs", "GET /v1/logs"),
     MEASURE("log", "split", "POST /v1/logs/l/split", .body = "{'partition':'0'}"),
     MEASURE("log", "merge", "POST /v1/logs/l/merge", .body = "{'partitions':['1','2']}"),
+    MEASURE("log", "hand events to a function", "PUT /v1/logs/l/consumers/g",
+            .body = "{'function':'f','paused':true}"),
+    MEASURE("log", "read what is called", "GET /v1/logs/l/consumers/g"),
     MEASURE("log", "remove a group", "DELETE /v1/logs/l/consumers/g"),
     MEASURE("log", "delete, 30 events", "DELETE /v1/logs/l"),
 

@@ -183,6 +183,8 @@ PATTERN(log, "events numbered without a gap, read by groups of consumers",
         "  quipu log key clicks ann                        # events of one key\n"
         "  quipu log split clicks 0\n"
         "  quipu log merge clicks 4 5\n"
+        "  quipu log push clicks mailer send-mail --batch 50   # the server calls the function\n"
+        "  quipu log pushed clicks mailer\n"
         "  quipu log leave clicks mailer\n"
         "  quipu log list\n"
         "  quipu log rm clicks");

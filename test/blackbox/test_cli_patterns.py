@@ -15,7 +15,8 @@ from support.process import BINARY, ROOT, Quipu
 COMMON_FLAGS = {"--json", "--prefix", "--cost", "--on", "--region", "--profile"}
 # What the command for one of them sends from lines: group add, work submit.
 BY_LINES = {("post", "/v1/groups/{name}"), ("post", "/v1/work/{queue}")}
-PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "once", "limit", "history", "log", "board"]
+PATTERNS = ["counter", "job", "group", "period", "work", "doc", "lease", "once", "limit", "history", "log", "board",
+            "drive"]
 
 
 @pytest.fixture(scope="module")
@@ -294,6 +295,8 @@ def log(shell):
     assert shell.one("replay", name, "c", "--parked")["replayed"] == 1
     assert "c" in shell.one("show", name)["consumers"]
     assert [found["log"] for found in shell.lines("list", "--begins", name)] == [name]
+    assert shell.one("push", name, "c", "no-such-function", "--batch", "7", "--paused")["batch"] == 7
+    assert shell.one("pushed", name, "c")["function"] == "no-such-function"
     scale = {"split_above": "500/s", "merge_below": "50/s", "partitions": 64}
     assert shell.one("put", name, "--scale", json.dumps(scale))["scale"] == scale
     assert shell.one("show", name)["scale"] == scale
@@ -317,8 +320,17 @@ def board(shell):
     assert shell.one("clear", name) == {"deleted": 1}
 
 
+def drive(shell):
+    name = shell.name
+    output("work", "put", name, "--each", "no-such-function", "--concurrency", "2", "--paused", on=shell.place)
+    (found,) = [one for one in shell.lines("ls") if one["name"] == name]
+    assert found["concurrency"] == 2
+    assert shell.one("rm", f"work:{name}", "--version", str(found["version"])) == {"deleted": True}
+    assert [found for found in shell.lines("ls") if found["name"] == name] == []
+
+
 SCENARIOS = {scenario.__name__: scenario for scenario in
-             (counter, job, group, period, work, doc, lease, once, limit, history, log, board)}
+             (counter, job, group, period, work, doc, lease, once, limit, history, log, board, drive)}
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
