@@ -69,6 +69,17 @@ const management = { FunctionName, UpdateRuntimeOn: "FunctionUpdate" };
 await client.send(new sdk.PutRuntimeManagementConfigCommand(management));
 results.management = (await client.send(new sdk.GetRuntimeManagementConfigCommand({ FunctionName }))).UpdateRuntimeOn;
 
+const Cors = { AllowOrigins: ["https://example.com"], AllowMethods: ["GET"], MaxAge: 5 };
+const url = await client.send(new sdk.CreateFunctionUrlConfigCommand({
+  FunctionName, AuthType: "NONE", InvokeMode: "RESPONSE_STREAM", Cors }));
+await client.send(new sdk.UpdateFunctionUrlConfigCommand({ FunctionName, AuthType: "AWS_IAM" }));
+const shown = await client.send(new sdk.GetFunctionUrlConfigCommand({ FunctionName }));
+const urls = (await client.send(new sdk.ListFunctionUrlConfigsCommand({ FunctionName }))).FunctionUrlConfigs;
+await client.send(new sdk.DeleteFunctionUrlConfigCommand({ FunctionName }));
+results.url = { mode: shown.InvokeMode, auth: shown.AuthType, cors: shown.Cors, status: url.$metadata.httpStatusCode,
+                same: urls.length === 1 && urls[0].FunctionUrl === url.FunctionUrl,
+                gone: await failure(new sdk.GetFunctionUrlConfigCommand({ FunctionName })) };
+
 await client.send(new sdk.PutFunctionConcurrencyCommand({ FunctionName, ReservedConcurrentExecutions: 0 }));
 results.throttled = await failure(new sdk.InvokeCommand({ FunctionName }));
 results.invalid = await failure(new sdk.UpdateFunctionConfigurationCommand({ FunctionName, Timeout: 901 }));

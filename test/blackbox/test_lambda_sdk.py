@@ -60,6 +60,13 @@ def test_lists_and_settings(results):
     assert (results["tags"], results["loop"], results["management"]) == ({"a": "b"}, "Allow", "FunctionUpdate")
 
 
+def test_function_urls(results):
+    url = results["url"]
+    assert (url["status"], url["mode"], url["auth"], url["same"]) == (201, "RESPONSE_STREAM", "AWS_IAM", True)
+    assert url["cors"] == {"AllowOrigins": ["https://example.com"], "AllowMethods": ["GET"], "MaxAge": 5}
+    assert (url["gone"]["name"], url["gone"]["status"]) == ("ResourceNotFoundException", 404)
+
+
 def test_exceptions_are_recognised(results):
     assert results["throttled"] == {"name": "TooManyRequestsException", "message": "Rate Exceeded.", "status": 429,
                                     "reason": "ReservedFunctionConcurrentInvocationLimitExceeded"}

@@ -118,7 +118,6 @@ TEST(lambda_operations_that_are_not_offered)
         {"POST", "/2020-04-22/code-signing-configs/"},
         {"GET", "/2020-04-22/code-signing-configs/arn/functions"},
         {"PUT", "/2020-06-30/functions/f/code-signing-config"},
-        {"POST", "/2021-10-31/functions/f/url"},
         {"PUT", "/2019-09-30/functions/f/provisioned-concurrency"},
         {"POST", "/2025-11-30/capacity-providers"},
         {"PUT", "/2025-11-30/functions/f/function-scaling-config"},
