@@ -10,7 +10,8 @@
  *  HB1. Its time is before the item was read, by more than clocks may differ, a write may be under way, and a stream
  *       rounds its times (DynamoDB Local: to minutes). So a change that the read has missed has a version behind it.
  *  HB2. A change that the read has seen has a version of its own, before or behind it: what held after that is the
- *       same image.
+ *       same image. So that there is none of what such a version tells already, versions are looked for a while after
+ *       the read; where recording is later than that, the baseline tells a little too early what it has seen.
  * What was removed while the walk was on its way to it has the version of its removal, which has what was there. */
 #include "calendar/calendar.h"
 #include "pattern/edit.h"
@@ -22,7 +23,8 @@
 #define SWEEP_MS   5000
 #define AT_WORK_MS 4000  /* of a sweep */
 #define BACK_MS    70000 /* HB1 */
-#define PAGE       100   /* items that are read at once */
+#define SETTLE_MS  15000 /* by then the changes that a read has seen are recorded: Alternator's streams are 10 s late */
+#define PAGE       1000  /* items that are read at once, as far as they fit a page of the service */
 
 static struct slice key_of(struct flow *flow, struct slice settings, struct slice item)
 {
@@ -97,8 +99,10 @@ static bool walk_page(struct flow *flow, struct slice table)
              page_from(flow, cursor));
     if (flow_failed(flow))
         return false; /* the table is gone, or not to be had now: the next sweep tries again */
+    struct slice page = flow_items(flow);
     cursor = flow_last_key(flow);
-    int64_t items = seen + page_keep(flow, settings, flow_items(flow), time_ms);
+    if (raw_first(flow->arena, page).data) task_sleep(flow, SETTLE_MS);
+    int64_t items = seen + page_keep(flow, settings, page, time_ms);
     return cursor_move(flow, settings, seen, items, cursor) && cursor.data;
 }
 

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import time
+import urllib.parse
 
 from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, LIMIT, Collector, Group, Job, Keyed
 from actors import Poster, Producer, Pusher, Submitter, dynamo_headers, journal_records
@@ -447,6 +448,7 @@ def versions_of(server, key, wanted):
     deadline = time.monotonic() + SETTLE_SECONDS
     while True:
         versions = server.get(f"/v1/history/crash/{key}?limit=1000")["versions"]
+        versions = [version for version in versions if version["event"] != "BASELINE"]
         if len(versions) >= wanted or time.monotonic() > deadline:
             return [version["item"]["n"] for version in versions]
         time.sleep(0.1)
@@ -467,6 +469,54 @@ def histories(server, records):
             yield f"{key} is {now}, {max(numbers)} was told, its history has {len(found)} versions"
 
 
+# ---- lists ----
+
+def scanned(server, table, attribute):
+    """All values of an attribute in a table."""
+    values, request = set(), {"TableName": table, "ConsistentRead": True}
+    while True:
+        page = server.dynamo("Scan", request)
+        values |= {item[attribute]["S"] for item in page["Items"] if attribute in item}
+        if "LastEvaluatedKey" not in page:
+            return values
+        request["ExclusiveStartKey"] = page["LastEvaluatedKey"]
+
+
+def listed(server, path, query, read):
+    """What a list tells, over its pages."""
+    found, after = [], ""
+    while after is not None:
+        page = server.get(f"{path}?limit=50{query}" + (after and "&after=" + urllib.parse.quote(after)))
+        found += [read(one) for one in next(value for value in page.values() if isinstance(value, list))]
+        after = page.get("next")
+    return found
+
+
+def lists(server, records):
+    """Whatever has been made is listed, once, however its making was interrupted; nothing else is."""
+    for kind, table, attribute in (("counters", "quipu-counters", "name"), ("leases", "quipu-leases", "name"),
+                                   ("limits", "quipu-limits", "name"), ("boards", "quipu-boards", "board"),
+                                   ("documents", "quipu-documents", "collection")):
+        there, found = scanned(server, table, attribute), listed(server, f"/v1/{kind}", "", lambda one: one["name"])
+        if sorted(found) != sorted(there):
+            yield (f"of {len(there)} {kind} {len(there - set(found))} are not listed, "
+                   f"and {len(set(found) - there)} others are")
+
+
+def whole_table(server, records):
+    """A table with a history as of now is the table, once all changes are recorded."""
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while True:
+        now = scanned(server, "crash", "pk")
+        found = listed(server, "/v1/history/crash", "&at=2999-01-01T00:00:00Z", lambda one: one["keys"]["pk"])
+        if sorted(found) == sorted(now):
+            return
+        if time.monotonic() > deadline:
+            yield f"of {len(now)} items the history tells {len(found)}, {len(set(found) & now)} of them there"
+            return
+        time.sleep(0.1)
+
+
 VERDICTS = {
     "numbers with keys: none twice, none left out": keyed_counters,
     "numbers without: none twice": plain_counter,
@@ -482,4 +532,6 @@ VERDICTS = {
     "boards: every message once": boards,
     "periods: every bucket done, every event in one": periods,
     "histories: every change once, in order": histories,
+    "histories: the table as of now is the table": whole_table,
+    "lists: what is there is listed": lists,
 }

@@ -520,6 +520,10 @@ static void sweep_by(struct patterns *patterns, const struct flow_sweep *sweep)
     flow_begin_sweep(&flow, &start, sweep);
     while (flow.want != FLOW_DONE) {
         struct buf reply = {0};
+        if (flow.want == FLOW_PAUSE) { /* the test's time does not pass */
+            flow_next(&flow, patterns->now_ms, NULL);
+            continue;
+        }
         int status = dynamo_call(patterns->dynamo, flow.operation, flow.call, &reply);
         struct flow_reply taken = {.status = status, .body = arena_copy(&arena, buf_view(&reply))};
         buf_free(&reply);
@@ -665,11 +669,12 @@ TEST(history_tells_the_changes_of_a_table)
 TEST(history_takes_a_baseline)
 {
     struct patterns patterns;
-    char told[4000], item[80];
+    char told[4000], item[9000];
     patterns_open(&patterns);
     make_table(&patterns, TABLE, "S");
-    for (int i = 0; i < 150; i++) { /* more than a page */
-        snprintf(item, sizeof item, "{\"id\":{\"S\":\"i%03d\"},\"n\":{\"N\":\"1\"}}", i);
+    for (int i = 0; i < 150; i++) { /* more than a megabyte, which is a page */
+        snprintf(item, sizeof item,
+                 "{\"id\":{\"S\":\"i%03d\"},\"n\":{\"N\":\"1\"},\"pad\":{\"S\":\"%08000d\"}}", i, i);
         put(&patterns, item);
     }
     CHECK(slice_contains(asks(&patterns, path(&patterns, "PUT", ""), NULL),
