@@ -164,7 +164,8 @@ static bool is_text(struct rest_call *call)
 static void put_body(struct buf *out, struct visit *visit)
 {
     struct rest_call *call = visit->call;
-    bool is_plain = !call->body.len || is_text(call);
+    /* REST APIs hand on what they get, whatever its type: curl's --data is a form to HTTP APIs only. */
+    bool is_plain = !call->body.len || is_text(call) || (visit->is_payload_1 && utf8_valid(call->body));
     if (!call->body.len && visit->is_payload_1) buf_text(out, ",\"body\":null");
     if (call->body.len) {
         buf_text(out, ",\"body\":");

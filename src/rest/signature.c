@@ -373,11 +373,11 @@ static bool is_signed_name(struct arena *arena, struct slice names, struct slice
     return is_signed(names, (struct slice){lower, header.len});
 }
 
-/* Headers that change what a request means. */
+/* Headers that change what a request means. Content-Type does not: the JavaScript SDK v2 never signs it. */
 static bool has_meaning(struct slice name)
 {
     struct slice ours = SLICE("x-amz-"), start = {name.data, name.len < ours.len ? name.len : ours.len};
-    return slice_equal_ignoring_case(start, ours) || slice_equal_ignoring_case(name, SLICE("content-type"));
+    return slice_equal_ignoring_case(start, ours);
 }
 
 /* What is not signed could be changed on the way: above all the operation's name. */

@@ -485,8 +485,8 @@ Outputs:
 """
 
 
-def fetch(url, method="GET"):
-    with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=60) as reply:
+def fetch(url, method="GET", data=None):
+    with urllib.request.urlopen(urllib.request.Request(url, data, method=method), timeout=60) as reply:
         return json.load(reply)
 
 
@@ -494,10 +494,11 @@ def test_a_sam_application_answers(on, app, stack):
     (app / "template.yaml").write_text(SAM)
     (app / "code" / "index.js").write_text(
         "exports.handler = async (e) => ({statusCode: 200, body: JSON.stringify({version: e.version, "
-        "id: e.pathParameters && e.pathParameters.id})});")
+        "id: e.pathParameters && e.pathParameters.id, body: e.body || undefined})});")
     outputs = json.loads(deploy(app, stack, "--json", on=on).stdout)["outputs"]
     assert fetch(outputs["Get"]) == {"version": "2.0", "id": "7"}
     assert fetch(outputs["Old"], "POST")["version"] == "1.0"
+    assert fetch(outputs["Old"], "POST", b'{"a":1}')["body"] == '{"a":1}'  # a form, as curl --data sends it
     assert ".lambda-url." in outputs["Direct"]
     assert "Nothing to do." in deploy(app, stack, on=on).stderr
     edit(app, ("/orders/{id}", "/bills/{id}"), ("amazonaws.com/orders", "amazonaws.com/bills"))
