@@ -47,6 +47,13 @@ static bool chance(struct simulation *simulation, unsigned percent)
     return !simulation->is_calm && random_below(&simulation->random, 100) < percent;
 }
 
+/* Of a queue or a job, which say how many may run at a time. */
+static bool is_counted(const struct invocation *invocation)
+{
+    return slice_contains(invocation->payload, SLICE("\"queue\":")) ||
+           slice_contains(invocation->payload, SLICE("\"job\":"));
+}
+
 /* ---- what lies outside ---- */
 
 static void pend(struct server *server, struct rest_call *rest, struct invocation *invocation,
@@ -65,13 +72,13 @@ static void serve(void *self, struct rest_call *call)
     struct server *server = self;
     char *wait = memmem(call->body.data, call->body.len, "\"wait\":", 7);
     int64_t after_us = 100 + (int64_t)random_below(&server->simulation->random, 5000);
-    bool waits = call->query.len > 0;
+    bool waits = slice_contains(call->query, SLICE("wait="));
     if (wait && wait[7] != '0') {
         waits = true;
         for (char *at = wait + 7; *at >= '0' && *at <= '9'; at++) *at = ' ';
         wait[7] = '0';
     }
-    if (call->query.len) call->query = SLICE("");
+    if (slice_contains(call->query, SLICE("wait="))) call->query = SLICE("");
     pend(server, call, NULL, after_us + (waits ? 50000 : 0));
 }
 
@@ -80,7 +87,7 @@ static void invoke(void *self, struct invocation *invocation)
     struct server *server = self;
     struct simulation *simulation = server->simulation;
     bool is_long = chance(simulation, 5); /* longer than leases last without a beat */
-    if (memmem(invocation->payload.data, invocation->payload.len, "\"queue\":", 8)) simulation->running++;
+    if (is_counted(invocation)) simulation->running++;
     if (simulation->running > simulation->most_running) simulation->most_running = simulation->running;
     pend(server, NULL, invocation, is_long ? 45000000 : (int64_t)random_below(&simulation->random, 200000));
 }
@@ -104,7 +111,9 @@ static void function_run(struct simulation *simulation, struct invocation *invoc
     struct arena arena = {0};
     struct slice event, events = raw_member(&arena, invocation->payload, "events");
     int64_t unit = number_of(&arena, raw_member(&arena, invocation->payload, "data"), "n");
+    int64_t item = number_of(&arena, raw_member(&arena, invocation->payload, "item"), "n");
     if (unit >= 0) simulation->called[unit]++;
+    if (item >= 0) simulation->called[item]++;
     raw_each (&arena, events, &event) {
         int64_t n = number_of(&arena, raw_member(&arena, event, "data"), "n"), key = n % KEYS;
         if (!simulation->has_seen[n]) CHECK(simulation->last[key] < n);
@@ -116,7 +125,7 @@ static void function_run(struct simulation *simulation, struct invocation *invoc
 
 static void invocation_end(struct simulation *simulation, struct invocation *invocation, bool is_killed)
 {
-    if (memmem(invocation->payload.data, invocation->payload.len, "\"queue\":", 8)) simulation->running--;
+    if (is_counted(invocation)) simulation->running--;
     invocation->end = INVOCATION_ANSWERED;
     if (is_killed || chance(simulation, 10)) {
         invocation->end = INVOCATION_THROTTLED;
@@ -318,6 +327,42 @@ TEST(a_log_is_read_in_the_order_of_its_keys_whoever_dies)
         }
         CHECK(is_read);
         for (int i = 0; i < EVENTS; i++) CHECK(simulation.has_seen[i]);
+        simulation_close(&simulation);
+    }
+}
+
+TEST(a_job_is_done_whoever_dies)
+{
+    for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
+        struct simulation simulation;
+        struct buf body = {0};
+        simulation_open(&simulation, seed);
+        buf_printf(&body, "{\"each\":\"f\",\"concurrency\":%d,\"attempts\":100,\"backoff\":\"100ms\",", SEATS);
+        buf_text(&body, "\"items\":[");
+        for (int i = 0; i < UNITS; i++) buf_printf(&body, "%s{\"n\":%d}", i ? "," : "", i);
+        buf_put(&body, "]}", 3);
+        asks(&simulation.patterns, "PUT /v1/jobs/j", body.data);
+        bool is_done = false;
+        for (unsigned steps = 0; !is_done && steps < 200000; steps++) {
+            if (steps == 20000) simulation.is_calm = true;
+            step(&simulation);
+            is_done = steps % 50 == 0 && says(&simulation, "GET /v1/jobs/j", "\"COMPLETE\"");
+        }
+        CHECK(is_done);
+        for (unsigned i = 0; i < UNITS; i++) CHECK(simulation.called[i] >= 1);
+        CHECK(simulation.most_running >= 1 && simulation.most_running <= SEATS);
+        struct slice results = asks(&simulation.patterns, "GET /v1/jobs/j/results", NULL);
+        struct arena *arena = &simulation.patterns.arena;
+        CHECK_INT((int)raw_count(arena, raw_member(arena, results, "results")), UNITS);
+        /* The drive is not needed any more, and goes. */
+        bool is_gone = false;
+        for (unsigned steps = 0; !is_gone && steps < 20000; steps++) {
+            simulation.is_calm = true;
+            step(&simulation);
+            is_gone = steps % 50 == 0 && says(&simulation, "GET /v1/drives", "\"drives\":[]");
+        }
+        CHECK(is_gone);
+        buf_free(&body);
         simulation_close(&simulation);
     }
 }
