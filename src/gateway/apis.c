@@ -153,11 +153,11 @@ void apis_forget(struct gateway *gateway, struct slice name)
     api_release(api);
 }
 
-struct api *apis_known(struct gateway *gateway, struct slice name)
+struct api *apis_known(struct gateway *gateway, struct slice name, bool any_age)
 {
     pthread_mutex_lock(&gateway->lock);
     struct api *api = *place_of(gateway, name);
-    bool is_old = api && gateway->options.shared && monotonic_us() - api->read_us > LIMIT_API_AGE_MS * 1000;
+    bool is_old = api && !any_age && gateway->options.shared && monotonic_us() - api->read_us > LIMIT_API_AGE_MS * 1000;
     if (api && !is_old) api_keep(api);
     pthread_mutex_unlock(&gateway->lock);
     return is_old ? NULL : api;
@@ -191,6 +191,28 @@ struct api *apis_load(struct gateway *gateway, struct slice name, bool *failed)
     pthread_mutex_unlock(&gateway->lock);
     if (is_kept) api_release(old);
     return api;
+}
+
+static void read_one(void *context, struct slice name, struct slice definition)
+{
+    bool failed;
+    (void)definition;
+    api_release(apis_load(context, name, &failed));
+}
+
+static void read_all(void *room, struct rest_call *none)
+{
+    struct gateway *gateway = room;
+    struct arena arena = {0};
+    (void)none;
+    atomic_store(&gateway->is_reading, false); /* what changes from here on is worth another look */
+    apis_list(gateway, &arena, read_one, gateway);
+    arena_free(&arena);
+}
+
+void apis_read_soon(struct gateway *gateway)
+{
+    if (!atomic_exchange(&gateway->is_reading, true)) rest_workers_run(gateway->workers, read_all, gateway, NULL);
 }
 
 void apis_close(struct gateway *gateway)

@@ -25,6 +25,7 @@ struct gateway *gateway_open(const struct gateway_options *options)
     gateway->table = arena_printf(&gateway->arena, "%sroutes", options->prefix ? options->prefix : "quipu-");
     pthread_mutex_init(&gateway->lock, NULL);
     gateway->workers = rest_workers_new(WORKERS);
+    apis_read_soon(gateway); /* before the first page asks */
     return gateway;
 }
 
@@ -99,8 +100,9 @@ bool gateway_opens(struct gateway *gateway, const struct rest_head *head)
     struct slice cors = SLICE_NONE;
     unsigned origins = 0;
     if (!target.door) return false;
-    struct api *api = target.door == GATEWAY_API ? apis_known(gateway, api_name(&target, &arena)) : NULL;
+    struct api *api = target.door == GATEWAY_API ? apis_known(gateway, api_name(&target, &arena), true) : NULL;
     if (api) cors = api->cors;
+    if (!api && target.door == GATEWAY_API) apis_read_soon(gateway); /* the page may try again */
     if (target.door == GATEWAY_URL && url_find(gateway, &target, &arena, &url)) cors = url.cors;
     for (uint32_t i = 0; i < head->header_count; i++)
         origins += slice_equal_ignoring_case(head->headers[i].name, SLICE("Origin"));
@@ -347,7 +349,7 @@ void gateway_serve(struct gateway *gateway, struct rest_call *call, const struct
     if (!gateway->options.is_signed(call, &visit->key)) visit->key = SLICE_NONE;
     if (target->door == GATEWAY_URL && url_find(gateway, target, call->arena, &url)) {
         serve_url(visit, &url);
-    } else if (target->door == GATEWAY_API && (api = apis_known(gateway, api_name(target, call->arena)))) {
+    } else if (target->door == GATEWAY_API && (api = apis_known(gateway, api_name(target, call->arena), false))) {
         serve_api(visit, api);
     } else {
         call->context = visit;

@@ -18,6 +18,7 @@ struct gateway {
     pthread_mutex_t lock; /* of all below */
     struct api *apis;
     uint32_t api_count;
+    _Atomic bool is_reading; /* all of them */
     uint64_t changes; /* made here: what was read before one is not kept */
     struct arena arena;
 };
@@ -70,7 +71,10 @@ typedef bool apis_edit(void *context, struct slice before, struct arena *arena, 
 enum stored apis_change(struct gateway *gateway, struct slice name, apis_edit *edit, void *context);
 bool apis_list(struct gateway *gateway, struct arena *arena,
                 void (*each)(void *context, struct slice name, struct slice definition), void *context);
-struct api *apis_known(struct gateway *gateway, struct slice name); /* counted; NULL: it must be read */
+/* Counted; NULL: it must be read. `any_age`: also what others may have changed meanwhile. */
+struct api *apis_known(struct gateway *gateway, struct slice name, bool any_age);
+/* Reads all of them, on a worker, unless that is under way. Does not wait. */
+void apis_read_soon(struct gateway *gateway);
 struct api *apis_load(struct gateway *gateway, struct slice name, bool *failed); /* the same; NULL: there is none */
 void apis_forget(struct gateway *gateway, struct slice name);
 void apis_close(struct gateway *gateway);

@@ -4,8 +4,9 @@ import urllib.parse
 
 import pytest
 from cli import items, output, quipu
-from lambdas import lambda_client, send
+from lambdas import eventually, lambda_client, send
 from support.engines import ENGINES, server_on
+from support.process import Quipu
 from test_function_urls import ask, event_of, make
 
 ECHO = """
@@ -190,3 +191,14 @@ def test_a_route_may_call_dynamodb_by_templates(server, api, unused_name):
     assert json.loads(ask(server, "POST", f"/_api/{name}/prod/get", body=key)[2])["Item"]["tally"] == {"N": "4"}
     assert ask(server, "POST", f"/_api/{name}/prod/get", body=b"x" * (1024 * 1024 + 1))[0] == 413
     database.delete_table(TableName=unused_name)
+
+
+def test_pages_may_be_the_first_to_ask(tmp_path):
+    """After a restart nothing but a page's requests is needed for the settings of CORS to count."""
+    page = {"Origin": "https://example.com"}
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        make(lambda_client(server.url), "echo", ECHO)
+        assert send(server.url, "PUT", "/v1/routes/api", {"routes": {"GET /": to()}, "cors": {
+            "AllowOrigins": ["https://example.com"]}})[0] == 201
+    with Quipu("--data", str(tmp_path / "data")) as server:
+        eventually(lambda: ask(server, "GET", "/_api/api/", headers=page)[0] == 200, "the page is let in")
