@@ -46,6 +46,29 @@ static bool is_kept(const struct deploy *deploy, const struct resource *resource
     }
 }
 
+static void put_entry(struct buf *out, const struct resource *resource, bool is_end)
+{
+    put_comma(out);
+    buf_byte(out, '{');
+    put_string_member(out, "id", resource->change.id);
+    put_string_member(out, "type", resource->change.type);
+    put_string_member(out, "name", slice_of(resource->change.name));
+    if (resource->old_name && !is_end) put_string_member(out, "old", slice_of(resource->old_name));
+    const char *data = is_end && resource->end_data ? resource->end_data : resource->data;
+    if (data) put_string_member(out, "data", slice_of(data));
+    if (resource->is_retained) put_raw_member(out, "retain", SLICE("true"));
+    buf_byte(out, '}');
+}
+
+/* In the order of making, which the list of what went away has the other way round. */
+static void put_orphans(const struct deploy *deploy, struct buf *out, const struct resource *resource,
+                        bool is_end)
+{
+    if (!resource) return;
+    put_orphans(deploy, out, resource->next, is_end);
+    if (!resource->source && is_kept(deploy, resource, is_end)) put_entry(out, resource, is_end);
+}
+
 static void record_put(struct deploy *deploy, struct buf *out, const char *state)
 {
     bool is_end = strcmp(state, "DEPLOYED") == 0;
@@ -55,19 +78,9 @@ static void record_put(struct deploy *deploy, struct buf *out, const char *state
     put_string_member(out, "state", slice_of(state));
     put_name(out, "resources");
     buf_byte(out, '[');
-    for (const struct resource *one = deploy->resources; one; one = one->next) {
-        if (!is_kept(deploy, one, is_end)) continue;
-        put_comma(out);
-        buf_byte(out, '{');
-        put_string_member(out, "id", one->change.id);
-        put_string_member(out, "type", one->change.type);
-        put_string_member(out, "name", slice_of(one->change.name));
-        if (one->old_name && !is_end) put_string_member(out, "old", slice_of(one->old_name));
-        const char *data = is_end && one->end_data ? one->end_data : one->data;
-        if (data) put_string_member(out, "data", slice_of(data));
-        if (one->is_retained) put_raw_member(out, "retain", SLICE("true"));
-        buf_byte(out, '}');
-    }
+    put_orphans(deploy, out, deploy->resources, is_end);
+    for (const struct resource *one = deploy->resources; one; one = one->next)
+        if (one->source && is_kept(deploy, one, is_end)) put_entry(out, one, is_end);
     buf_byte(out, ']');
     put_raw_member(out, "outputs", deploy->outputs.len ? deploy->outputs : SLICE("{}"));
     buf_byte(out, '}');

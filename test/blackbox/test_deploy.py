@@ -370,6 +370,12 @@ def test_a_second_run_makes_no_call_that_changes(on, app, stack, proxy):
     deploy(app, stack, on=proxy.url)
     deploy(app, stack, "--plan", on=proxy.url)
     assert proxy.calls == []
+    text = (app / "template.yaml").read_text()
+    (app / "template.yaml").write_text(text[:text.index("  Nightly:")] + text[text.index("Outputs:"):])
+    deploy(app, stack, on=proxy.url)  # two things went away and stay
+    proxy.calls = []
+    deploy(app, stack, on=proxy.url)
+    assert proxy.calls == []
 
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before", "behind"])
