@@ -122,9 +122,9 @@ def test_what_is_paused_waits(here, tmp_path, unused_name):
     assert len(function.events()) == 2
 
 
-def test_no_more_run_at_a_time_than_the_concurrency_says(place, queue):
-    name, function = queue
-    place.ok("PUT", f"/v1/work/{name}", {"concurrency": 2})
+def test_no_more_run_at_a_time_than_the_concurrency_says(place, tmp_path, unused_name):
+    name, function = unused_name, Function(place.functions, tmp_path, unused_name, SEND)
+    place.ok("PUT", f"/v1/work/{name}", {"each": name, "concurrency": 2})
     for i in range(6):
         place.submit(name, f"u-{i}", {"slow": 0.1})
     for i in range(6):
