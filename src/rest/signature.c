@@ -373,14 +373,15 @@ static bool is_signed_name(struct arena *arena, struct slice names, struct slice
     return is_signed(names, (struct slice){lower, header.len});
 }
 
-/* Headers that change what a request means. Content-Type does not: the JavaScript SDK v2 never signs it. */
+/* Headers that change what a request means. */
 static bool has_meaning(struct slice name)
 {
     struct slice ours = SLICE("x-amz-"), start = {name.data, name.len < ours.len ? name.len : ours.len};
-    return slice_equal_ignoring_case(start, ours);
+    return slice_equal_ignoring_case(start, ours) || slice_equal_ignoring_case(name, SLICE("content-type"));
 }
 
-/* What is not signed could be changed on the way: above all the operation's name. */
+/* What is not signed could be changed on the way: above all the operation's name. The JavaScript SDK v2 never signs
+ * Content-Type. */
 static bool lacks_signed_header(struct arena *arena, const struct rest_head *head, struct slice names,
                                 enum signed_door door, struct slice *message)
 {
@@ -389,7 +390,8 @@ static bool lacks_signed_header(struct arena *arena, const struct rest_head *hea
     for (size_t i = 0; i < count && !missing.data; i++)
         if (!is_signed(names, needed[i])) missing = needed[i];
     for (uint32_t i = 0; i < head->header_count && !missing.data; i++)
-        if (has_meaning(head->headers[i].name) && !is_signed_name(arena, names, head->headers[i].name))
+        if (has_meaning(head->headers[i].name) && !is_signed_name(arena, names, head->headers[i].name) &&
+            !slice_equal_ignoring_case(head->headers[i].name, SLICE("content-type")))
             missing = head->headers[i].name;
     if (!missing.data) return false;
     *message = slice_equal(missing, needed[0])
