@@ -27,6 +27,10 @@ RESOURCES = {
     "job that is complete": [("PUT", "/v1/jobs/full", {"total": 1, "deadline": "1h"}),
                              ("POST", "/v1/jobs/full/done", {"task": 0})],
     "job of many": [("PUT", "/v1/jobs/many", {"total": 100000})],
+    "job with each": [("PUT", "/v1/jobs/each", {"items": [1, 2], "each": "f", "paused": True, "timeout": "5m",
+                                                "then": "g", "parent": {"job": "outer", "task": 3}})],
+    "job of a table": [("PUT", "/v1/jobs/table", {"each": {"url": "http://127.0.0.1:1"}, "paused": True, "from": {
+        "table": "quipu-jobs", "scan": {}}})],
     "lease": [("POST", "/v1/leases/l", {"owner": "me", "for": "1h", "data": {"x": 1}})],
     "once": [("POST", "/v1/once/o/k", {"owner": "me", "for": "1h"})],
     "log": [("PUT", "/v1/logs/l", {"partitions": 3, "keep": "2h"}), ("POST", "/v1/logs/l", {"key": "k", "data": 1}),
@@ -90,7 +94,7 @@ def test_what_get_answers_is_put_back(server, name):
     assert status == 200 and settled(again) == settled(first)
     told = json.loads(first)
     for setting, value in made[2].items():  # all that was sent is told by the same name
-        if setting not in ("tasks", "for", "complete", "deadline"):
+        if setting not in ("tasks", "items", "for", "complete", "deadline"):
             assert told[setting] == value, setting
 
 
