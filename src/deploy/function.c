@@ -18,6 +18,7 @@ static const struct form_member members[] = {
     {"TracingConfig", 'j', "{\"Mode\":\"PassThrough\"}"},
     {"LoggingConfig", 'j', "{\"LogFormat\":\"Text\"}"},
     {"VpcConfig", 'j', NULL},
+    {"FileSystemConfigs", 'j', "[]"},
 };
 #define MEMBERS (sizeof members / sizeof *members)
 
@@ -27,15 +28,6 @@ static bool runtime_runs(struct slice runtime)
 {
     return slice_starts(runtime, SLICE("nodejs")) || slice_starts(runtime, SLICE("python3")) ||
            slice_starts(runtime, SLICE("provided"));
-}
-
-/* Functions see the machine's own folders, so the path works as it is. */
-static void note_file_systems(struct deploy *deploy, const struct resource *resource)
-{
-    const struct node *list = node_member(resource->properties, "FileSystemConfigs");
-    for (const struct node *one = list ? list->first : NULL; one; one = one->next)
-        deploy_note(deploy, "%.*s: %.*s is that folder of the server's machine, with what is there",
-                    SLICE_ARG(resource->change.id), SLICE_ARG(node_text(one, "LocalMountPath")));
 }
 
 static bool want_function(struct deploy *deploy, struct resource *resource, struct buf *out)
@@ -60,7 +52,6 @@ static bool want_function(struct deploy *deploy, struct resource *resource, stru
         put_name(out, "CodeSha256");
         code_put_hash(out, resource->code);
     }
-    note_file_systems(deploy, resource);
     form_put(out, given, members, MEMBERS);
     put_name(out, "Environment");
     if (variables)

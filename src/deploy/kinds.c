@@ -1,6 +1,7 @@
 /* The list of kinds, and what Ref and GetAtt answer for what is not made here. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "deploy/internal.h"
 
 static const struct kind *const kinds[] = {
@@ -43,6 +44,11 @@ struct slice stranger_attribute(struct deploy *deploy, const struct resource *re
     bool is_arn = slice_equal(name, SLICE("Arn")) ||
                   (!name.len && slice_equal(type, SLICE("AWS::SNS::Topic"))) ||
                   slice_equal(name, SLICE("TopicArn"));
+    if (slice_equal(type, SLICE("AWS::EFS::AccessPoint")) && !name.len)
+        return arena_printf(arena, "fsap-%016llx", (unsigned long long)hash_bytes(slice_of(own)));
+    if (slice_equal(type, SLICE("AWS::EFS::AccessPoint")) && is_arn)
+        return arena_printf(arena, "arn:aws:elasticfilesystem:%.*s:%.*s:access-point/fsap-%016llx", SLICE_ARG(region),
+                            SLICE_ARG(account), (unsigned long long)hash_bytes(slice_of(own)));
     if (!name.len && slice_starts(type, SLICE("AWS::ApiGateway"))) return gateway_part(deploy, resource);
     if (slice_equal(type, SLICE("AWS::SQS::Queue")) && (!name.len || slice_equal(name, SLICE("QueueUrl"))))
         return arena_printf(arena, "https://sqs.%.*s.amazonaws.com/%.*s/%s", SLICE_ARG(region),

@@ -517,6 +517,34 @@ def test_a_sam_application_answers(on, app, stack):
     assert stack not in json.dumps(fetch(on + "/v1/routes"))
 
 
+WALL = """
+Resources:
+  Files: {Type: AWS::EFS::FileSystem}
+  Point: {Type: AWS::EFS::AccessPoint, Properties: {FileSystemId: !Ref Files}}
+  Wall:
+    Type: AWS::Lambda::Function
+    Properties:
+      Runtime: nodejs20.x
+      Handler: index.handler
+      Timeout: 30
+      Code: {ZipFile: "exports.handler = async (e) => { const fs = require('fs');
+        if (e.add) fs.appendFileSync('/mnt/msg/wall', e.add); return fs.readFileSync('/mnt/msg/wall', 'utf8'); }"}
+      FileSystemConfigs:
+        - LocalMountPath: /mnt/msg
+          Arn: !Sub 'arn:${AWS::Partition}:elasticfilesystem:${AWS::Region}:${AWS::AccountId}:access-point/${Point}'
+"""
+
+
+def test_a_file_system_is_a_folder_of_the_server(on, app, stack):
+    (app / "template.yaml").write_text(WALL)
+    deploy(app, stack, on=on)
+    assert "Nothing to do." in deploy(app, stack, on=on).stderr
+    assert json.loads(output("function", "invoke", f"{stack}-Wall", '{"add": "hello "}', on=on)) == "hello "
+    edit(app, ("Timeout: 30", "Timeout: 40"))
+    deploy(app, stack, on=on)
+    assert json.loads(output("function", "invoke", f"{stack}-Wall", '{"add": "again"}', on=on)) == "hello again"
+
+
 SERVERLESS = """
 service: ${file(names.json):service}
 provider:
