@@ -90,7 +90,10 @@ TEST(operations_have_commands_of_their_own)
 {
     for (size_t i = 0; row_at(i); i++) {
         const struct flow_row *row = row_at(i);
-        bool is_ours = strncmp(row->path, "/v1/", 4) == 0 && strcmp(row->path, "/v1/openapi.json") != 0;
+        /* Lines that 'group add' and 'work submit' read become one request of many. */
+        bool is_many = strcmp(row->method, "POST") == 0 &&
+                       (strcmp(row->path, "/v1/groups/{name}") == 0 || strcmp(row->path, "/v1/work/{queue}") == 0);
+        bool is_ours = strncmp(row->path, "/v1/", 4) == 0 && strcmp(row->path, "/v1/openapi.json") != 0 && !is_many;
         if (is_ours != (row->command != NULL))
             test_failed(__FILE__, __LINE__, "%s %s: its command", row->method, row->path);
         if (!row->command) continue;
