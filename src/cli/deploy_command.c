@@ -76,11 +76,11 @@ static bool door_call(void *context, struct arena *arena, const struct deploy_re
     return true;
 }
 
-static bool door_pack(void *context, const char *folder, const char *name, struct slice text, struct buf *out)
+static bool door_pack(void *context, const struct deploy_parcel *parcel, struct buf *out)
 {
     (void)context;
-    if (folder) return pack_folder(folder, out);
-    pack_text(name, text, out);
+    if (parcel->folder) return pack_chosen(parcel->folder, parcel->patterns, out);
+    pack_text(parcel->name, parcel->text, out);
     return true;
 }
 

@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/limits.h"
+#include "base/node.h"
 #include "cli/cli.h"
 #include "cli/input.h"
 
@@ -45,6 +46,7 @@ struct packing {
     struct buf list; /* what stands behind the entries */
     size_t start;    /* of the archive in `out` */
     uint64_t bytes;  /* of all files */
+    const struct node *patterns;
     unsigned count, content_count;
 };
 
@@ -194,6 +196,58 @@ static int compare_names(const FTSENT **a, const FTSENT **b)
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
+/* ---- which files ---- */
+
+/* {a,b}: one of them, then the rest of the pattern. */
+static bool fits_any(struct slice pattern, size_t end, struct slice name)
+{
+    struct slice rest = {pattern.data + 1, end - 1};
+    bool fits = false;
+    while (!fits && rest.len) {
+        struct slice one = slice_cut(&rest, ',');
+        struct buf whole = {0};
+        buf_slice(&whole, one);
+        buf_slice(&whole, slice_from(pattern, end + 1));
+        fits = pack_fits(buf_view(&whole), name);
+        buf_free(&whole);
+    }
+    return fits;
+}
+
+bool pack_fits(struct slice pattern, struct slice name)
+{
+    for (; pattern.len; pattern = slice_from(pattern, 1), name = slice_from(name, 1)) {
+        char c = pattern.data[0];
+        const char *close = c == '{' ? memchr(pattern.data, '}', pattern.len) : NULL;
+        if (close) return fits_any(pattern, (size_t)(close - pattern.data), name);
+        if (c == '*') {
+            bool crosses = slice_starts(pattern, SLICE("**"));
+            struct slice rest = slice_from(pattern, crosses ? 2 : 1);
+            /* a folder's ** is also no folder */
+            if (crosses && slice_starts(rest, SLICE("/")) && pack_fits(slice_from(rest, 1), name))
+                return true;
+            for (; !pack_fits(rest, name); name = slice_from(name, 1))
+                if (!name.len || (!crosses && name.data[0] == '/')) return false;
+            return true;
+        }
+        if (!name.len || (c == '?' ? name.data[0] == '/' : c != name.data[0])) return false;
+    }
+    return !name.len;
+}
+
+static bool is_chosen(const struct node *patterns, struct slice name)
+{
+    bool chosen = true;
+    for (const struct node *one = patterns->first; one; one = one->next) {
+        struct slice pattern = one->text;
+        bool leaves_out = slice_starts(pattern, SLICE("!"));
+        if (leaves_out) pattern = slice_from(pattern, 1);
+        if (slice_starts(pattern, SLICE("./"))) pattern = slice_from(pattern, 2);
+        if (pack_fits(pattern, name)) chosen = !leaves_out;
+    }
+    return chosen;
+}
+
 static bool pack_file(struct packing *packing, const FTSENT *file, size_t root_len, const char *folder)
 {
     switch (file->fts_info) {
@@ -211,14 +265,20 @@ static bool pack_file(struct packing *packing, const FTSENT *file, size_t root_l
     }
     struct slice name = slice_of(file->fts_path + root_len);
     while (name.len && name.data[0] == '/') name = slice_from(name, 1);
+    if (packing->patterns && (file->fts_info == FTS_D || !is_chosen(packing->patterns, name))) return true;
     return pack_one(packing, file, name) && check_size(packing, folder);
 }
 
 bool pack_folder(const char *folder, struct buf *out)
 {
+    return pack_chosen(folder, NULL, out);
+}
+
+bool pack_chosen(const char *folder, const struct node *patterns, struct buf *out)
+{
     char root[PATH_MAX];
     char *const roots[] = {root, NULL};
-    struct packing packing = {.out = out, .start = out->len};
+    struct packing packing = {.out = out, .start = out->len, .patterns = patterns};
     bool fine = strlen(folder) < sizeof root;
     if (!fine) return complain("%.100s...: its name is too long", folder), false;
     strcpy(root, folder);
@@ -236,7 +296,8 @@ bool pack_folder(const char *folder, struct buf *out)
 void pack_text(const char *name, struct slice text, struct buf *out)
 {
     struct packing packing = {.out = out, .start = out->len};
-    put_entry(&packing, &(struct packed_entry){.name = slice_of(name), .mode = S_IFREG | 0644, .bytes = text});
+    put_entry(&packing,
+              &(struct packed_entry){.name = slice_of(name), .mode = S_IFREG | 0644, .bytes = text});
     put_end(&packing);
     buf_free(&packing.list);
 }

@@ -9,6 +9,15 @@
  * nothing in it; more than a server takes. */
 bool pack_folder(const char *folder, struct buf *out);
 
+struct node;
+
+/* The same of those files that a list of patterns takes, as `package.patterns` of serverless.yml does: *, **, ?, {a,b};
+ * "!" before one leaves out; the last that fits counts; what none fits is taken. NULL: all files. */
+bool pack_chosen(const char *folder, const struct node *patterns, struct buf *out);
+
+/* Whether the whole name fits the pattern. */
+bool pack_fits(struct slice pattern, struct slice name);
+
 /* The same of one file with this name and text. */
 void pack_text(const char *name, struct slice text, struct buf *out);
 

@@ -33,35 +33,40 @@ static bool is_file(const char *path)
     return stat(path, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-static bool pack(struct deploy *deploy, struct resource *resource, const char *folder, const char *name,
-                 struct slice text)
+static bool pack(struct deploy *deploy, struct resource *resource, const struct deploy_parcel *parcel)
 {
     struct buf archive = {0};
-    bool fine = deploy->door->pack(deploy->door->context, folder, name, text, &archive);
+    bool fine = deploy->door->pack(deploy->door->context, parcel, &archive);
     if (fine) resource->code = arena_copy(&deploy->arena, buf_view(&archive));
     buf_free(&archive);
     if (!fine) deploy->was_silent = true;
     return fine || deploy_fail(deploy, "the code of %.*s cannot be read", SLICE_ARG(resource->change.id));
 }
 
-static bool take_archive(struct deploy *deploy, struct resource *resource, const char *path)
+/* An archive as it is; any other file becomes the only one of an archive, as `sam package` makes it. */
+static bool take_file(struct deploy *deploy, struct resource *resource, const char *path)
 {
     struct buf bytes = {0};
-    bool fine = deploy->door->read(deploy->door->context, path, &bytes);
-    if (!fine) deploy->was_silent = true;
-    if (!fine || bytes.len < 4 || memcmp(bytes.data, "PK", 2) != 0) {
+    if (!deploy->door->read(deploy->door->context, path, &bytes)) {
         buf_free(&bytes);
-        return deploy_fail(deploy, "%.*s: %s is no zip archive and no folder", SLICE_ARG(resource->change.id),
-                           path);
+        deploy->was_silent = true;
+        return deploy_fail(deploy, "the code of %.*s cannot be read", SLICE_ARG(resource->change.id));
     }
-    resource->code = arena_take(&deploy->arena, &bytes);
-    return true;
+    struct slice content = arena_take(&deploy->arena, &bytes);
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    resource->code = content;
+    if (content.len >= 4 && memcmp(content.data, "PK", 2) == 0) return true;
+    const char *dot = strrchr(name, '.');
+    if (dot && strcmp(dot, ".zip") == 0)
+        return deploy_fail(deploy, "%.*s: %s is no zip archive", SLICE_ARG(resource->change.id), path);
+    return pack(deploy, resource, &(struct deploy_parcel){.name = name, .text = content});
 }
 
-static bool take_path(struct deploy *deploy, struct resource *resource, const char *path)
+static bool take_path(struct deploy *deploy, struct resource *resource, const char *path,
+                      const struct node *patterns)
 {
     char full[PATH_MAX];
-    if (is_file(path)) return take_archive(deploy, resource, path);
+    if (is_file(path)) return take_file(deploy, resource, path);
     if (!realpath(path, full))
         return deploy_fail(deploy, "%.*s: its code %s cannot be found: %s", SLICE_ARG(resource->change.id),
                            path, strerror(errno));
@@ -70,7 +75,7 @@ static bool take_path(struct deploy *deploy, struct resource *resource, const ch
     bool runs_in_place = deploy->options->live && word_is_in("AWS::Lambda::Function", resource->change.type);
     if (runs_in_place) return true;
     resource->directory = NULL;
-    return pack(deploy, resource, full, NULL, SLICE(""));
+    return pack(deploy, resource, &(struct deploy_parcel){.folder = full, .patterns = patterns});
 }
 
 /* Older ones of the CDK have parameters for an asset's place, whose names tell it: AssetParametersHASHS3Bucket... */
@@ -124,7 +129,8 @@ static bool take_inline(struct deploy *deploy, struct resource *resource, struct
 {
     bool is_python = slice_starts(node_text(resource->properties, "Runtime"), SLICE("python"));
     bool is_module = starts_a_line(text, "import ") || starts_a_line(text, "export ");
-    return pack(deploy, resource, NULL, is_python ? "index.py" : is_module ? "index.mjs" : "index.js", text);
+    const char *name = is_python ? "index.py" : is_module ? "index.mjs" : "index.js";
+    return pack(deploy, resource, &(struct deploy_parcel){.name = name, .text = text});
 }
 
 bool code_find(struct deploy *deploy, struct resource *resource, const struct node *code)
@@ -134,16 +140,16 @@ bool code_find(struct deploy *deploy, struct resource *resource, const struct no
         arena_printf(&deploy->arena, "%s/.aws-sam/build/%.*s", folder, SLICE_ARG(resource->change.id)).data;
     struct slice path = code && code->kind == JSON_STRING ? code->text : node_text(code, "Path");
     struct slice key = node_text(code, "S3Key");
-    if (is_folder(built)) return take_path(deploy, resource, built);
+    if (is_folder(built)) return take_path(deploy, resource, built, NULL);
     if (node_member(code, "ZipFile")) return take_inline(deploy, resource, node_text(code, "ZipFile"));
     if (node_member(code, "ImageUri"))
         return leave_out(resource, "its code is an image of a container, and there are none here");
     const char *asset = key.len ? find_asset(deploy, resource, key) : NULL;
-    if (asset) return take_path(deploy, resource, asset);
+    if (asset) return take_path(deploy, resource, asset, NULL);
     if (slice_starts(path, SLICE("s3://")) || key.len)
         return leave_out(resource, "its code is in S3, which is not here: name a folder or an archive");
     if (!path.len) return leave_out(resource, "the template does not say where its code is");
-    return take_path(deploy, resource, path_in(deploy, folder, path));
+    return take_path(deploy, resource, path_in(deploy, folder, path), node_member(code, "Patterns"));
 }
 
 /* As Lambda tells it: the base64 of the SHA-256 of the archive. */
@@ -182,8 +188,9 @@ static bool has_file(struct deploy *deploy, const char *folder, struct slice ste
     return false;
 }
 
-/* Packages of package.json that are not installed; Lambda's Node brings AWS's SDK. */
-static void check_node_packages(struct deploy *deploy, const struct resource *resource, const char *folder)
+/* Packages of package.json that are not installed; Lambda's Node brings AWS's SDK. The note has no name of a function:
+ * many share a folder, and it stands there once. */
+static void check_node_packages(struct deploy *deploy, const char *folder)
 {
     const char *fault;
     struct slice text = read_small(deploy, path_in(deploy, folder, SLICE("package.json")));
@@ -194,9 +201,8 @@ static void check_node_packages(struct deploy *deploy, const struct resource *re
         if (is_folder(
                 arena_printf(&deploy->arena, "%s/node_modules/%.*s", folder, SLICE_ARG(one->name)).data))
             continue;
-        deploy_note(deploy,
-                    "%.*s: the package %.*s is not installed: run 'npm install' in %s, or 'sam build'",
-                    SLICE_ARG(resource->change.id), SLICE_ARG(one->name), folder);
+        deploy_note(deploy, "the package %.*s is not installed: run 'npm install' in %s, or 'sam build'",
+                    SLICE_ARG(one->name), folder);
         return;
     }
 }
@@ -219,7 +225,7 @@ static bool has_python_package(const char *folder, struct slice name)
     return found;
 }
 
-static void check_python_packages(struct deploy *deploy, const struct resource *resource, const char *folder)
+static void check_python_packages(struct deploy *deploy, const char *folder)
 {
     struct slice rest = read_small(deploy, path_in(deploy, folder, SLICE("requirements.txt")));
     while (rest.len) {
@@ -230,9 +236,8 @@ static void check_python_packages(struct deploy *deploy, const struct resource *
         if (has_python_package(folder, line)) continue;
         deploy_note(
             deploy,
-            "%.*s: the package %.*s is not installed: run 'pip install -r requirements.txt -t .' in %s, or "
-            "'sam build'",
-            SLICE_ARG(resource->change.id), SLICE_ARG(line), folder);
+            "the package %.*s is not installed: run 'pip install -r requirements.txt -t .' in %s, or 'sam build'",
+            SLICE_ARG(line), folder);
         return;
     }
 }
@@ -260,7 +265,7 @@ void code_check(struct deploy *deploy, const struct resource *resource, const ch
                         SLICE_ARG(resource->change.id), SLICE_ARG(handler), folder);
     }
     if (is_node)
-        check_node_packages(deploy, resource, folder);
+        check_node_packages(deploy, folder);
     else
-        check_python_packages(deploy, resource, folder);
+        check_python_packages(deploy, folder);
 }

@@ -45,13 +45,21 @@ struct deploy_reply {
 
 struct deploy_change;
 
+/* A folder, or one file with this name and text. */
+struct deploy_parcel {
+    const char *folder;
+    const struct node *patterns; /* which files of the folder, as serverless.yml has them; NULL: all */
+    const char *name;
+    struct slice text;
+};
+
 struct deploy_door {
     void *context;
     /* False when nobody answered, after complaining of it. */
     bool (*call)(void *context, struct arena *arena, const struct deploy_request *request,
                  struct deploy_reply *reply);
-    /* An archive of a folder, or of one file with this name and text. False after complaining. */
-    bool (*pack)(void *context, const char *folder, const char *name, struct slice text, struct buf *out);
+    /* An archive of it. False after complaining. */
+    bool (*pack)(void *context, const struct deploy_parcel *parcel, struct buf *out);
     /* All of a file. False after complaining. */
     bool (*read)(void *context, const char *path, struct buf *out);
     /* A change begins (is_done false), or has been made. */

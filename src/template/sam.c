@@ -359,6 +359,35 @@ static bool made_name(struct sam *sam, struct slice name, struct slice *out)
     return false;
 }
 
+static const struct node *rename_references(struct sam *sam, const struct node *value);
+
+/* The same within a text of Fn::Sub: ${Api.Stage}. */
+static struct slice rename_within(struct sam *sam, struct slice text)
+{
+    struct buf out = {0};
+    struct slice name;
+    while (text.len) {
+        const char *end = slice_starts(text, SLICE("${")) ? memchr(text.data, '}', text.len) : NULL;
+        size_t len = end ? (size_t)(end - text.data) + 1 : 1;
+        if (end && made_name(sam, (struct slice){text.data + 2, len - 3}, &name)) {
+            buf_printf(&out, "${%.*s}", SLICE_ARG(name));
+        } else {
+            buf_put(&out, text.data, len);
+        }
+        text = slice_from(text, len);
+    }
+    return arena_take(sam->arena, &out);
+}
+
+static const struct node *rename_in_sub(struct sam *sam, const struct node *value)
+{
+    const struct node *given = value->first, *text = given->kind == JSON_ARRAY ? given->first : given;
+    struct slice renamed = rename_within(sam, text->text);
+    if (given == text) return make_tree(sam->arena, value, "{'Fn::Sub':%s}", renamed);
+    if (!text->next) return make_tree(sam->arena, value, "{'Fn::Sub':[%s]}", renamed);
+    return make_tree(sam->arena, value, "{'Fn::Sub':[%s,%n]}", renamed, rename_references(sam, text->next));
+}
+
 static const struct node *rename_references(struct sam *sam, const struct node *value)
 {
     struct slice name;
@@ -369,7 +398,11 @@ static const struct node *rename_references(struct sam *sam, const struct node *
         memchr(value->first->text.data ? value->first->text.data : "", '.', value->first->text.len) &&
         made_name(sam, value->first->text, &name))
         return make_tree(sam->arena, value, "{'Ref':%s}", name);
-    const struct node *pair;
+    const struct node *pair, *sub;
+    if (node_is_call(value, "Fn::Sub", &sub) &&
+        (sub->kind == JSON_STRING ||
+         (sub->kind == JSON_ARRAY && sub->first && sub->first->kind == JSON_STRING)))
+        return rename_in_sub(sam, value);
     if (node_is_call(value, "Fn::GetAtt", &pair) && pair->kind == JSON_ARRAY && node_is_plain(pair->first) &&
         memchr(pair->first->text.data, '.', pair->first->text.len) &&
         made_name(sam, pair->first->text, &name))

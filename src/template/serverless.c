@@ -105,6 +105,26 @@ static const struct node *setting(struct serverless *serverless, const struct no
 
 /* ---- functions ---- */
 
+/* Appends what a `package` takes and leaves out; the older exclude is a pattern with "!" before it. */
+static const struct node **put_patterns(struct serverless *serverless, const struct node **end,
+                                        const struct node *package)
+{
+    static const char *const lists[] = {"exclude", "include", "patterns"};
+    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
+        const struct node *list = node_member(package, lists[i]);
+        for (const struct node *one = list ? list->first : NULL; one; one = one->next) {
+            if (one->kind != JSON_STRING) continue;
+            bool is_turned = i == 0 && !slice_starts(one->text, SLICE("!"));
+            struct node *copy = make_copy(serverless->arena, one, one->name);
+            if (is_turned) copy->text = arena_printf(serverless->arena, "!%.*s", SLICE_ARG(one->text));
+            if (i == 0 && !is_turned) copy->text = slice_from(one->text, 1);
+            *end = copy;
+            end = &copy->next;
+        }
+    }
+    return end;
+}
+
 static const struct node *code_of(struct serverless *serverless, const struct node *source,
                                   const struct node *image)
 {
@@ -114,7 +134,14 @@ static const struct node *code_of(struct serverless *serverless, const struct no
         return make_tree(serverless->arena, image, "{'ImageUri':%n}", uri ? uri : image);
     }
     if (!artifact) artifact = node_member(node_member(serverless->root, "package"), "artifact");
-    return artifact ? artifact : make_text(serverless->arena, source, SLICE("."));
+    if (artifact) return artifact;
+    struct node *patterns = make_copy(serverless->arena, source, SLICE("Patterns"));
+    const struct node **end = &patterns->first;
+    patterns->kind = JSON_ARRAY;
+    end = put_patterns(serverless, end, node_member(serverless->root, "package"));
+    end = put_patterns(serverless, end, node_member(source, "package"));
+    *end = NULL;
+    return make_tree(serverless->arena, source, "{'Path':'.','Patterns':%n}", patterns);
 }
 
 /* A text is an ARN or a function of this file. */

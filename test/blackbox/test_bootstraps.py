@@ -443,6 +443,21 @@ def test_node_finds_packages_that_it_was_not_given(start, tmp_path, file):
     assert guest.ask() == str(own / "node_modules/@aws-sdk/client-x/main.cjs")  # its own comes first
 
 
+def test_node_points_an_old_sdk_that_it_shares(start, tmp_path):
+    """The SDK v2 does not read AWS_ENDPOINT_URL: the bootstrap sets its configuration, wherever it lies."""
+    old = tmp_path / "shared" / "node_modules" / "aws-sdk"
+    (old / "lib").mkdir(parents=True)
+    (old / "package.json").write_text('{"name": "aws-sdk", "main": "lib/aws.js"}')
+    (old / "lib" / "aws.js").write_text("require('./node_loader'); module.exports = require('./core');")
+    (old / "lib" / "core.js").write_text("module.exports = {config: {}};")
+    (old / "lib" / "node_loader.js").write_text("require('./core').config = {};")
+    (tmp_path / "own").mkdir()
+    code = "exports.handler = async () => require('aws-sdk').config.dynamodb.endpoint;"
+    guest = start("node", "index.handler", {"index.js": code}, folder=tmp_path / "own",
+                  QUIPU_NODE_MODULES=str(old.parent), AWS_ENDPOINT_URL="http://127.0.0.1:1")
+    assert guest.ask() == "http://127.0.0.1:1"
+
+
 @pytest.mark.parametrize("exists", [True, False])
 @pytest.mark.parametrize("file", USERS)
 def test_node_tells_how_to_install_what_lambda_has_built_in(start, tmp_path, file, exists):

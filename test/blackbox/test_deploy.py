@@ -2,6 +2,7 @@
 import http.client
 import http.server
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -278,6 +279,47 @@ def test_what_code_lacks_is_told(on, tmp_path, stack):
     assert output("function", "invoke", stack + "-inline", on=on) == '"in line"\n'
 
 
+def test_code_may_be_one_file(on, tmp_path, stack):
+    (tmp_path / "app.py").write_text("def handler(event, context): return 'one file'")
+    (tmp_path / "bad.zip").write_text("no archive")
+    text = ("Transform: AWS::Serverless-2016-10-31\nResources:\n  One:\n    Type: AWS::Serverless::Function\n"
+            "    Properties: {Handler: app.handler, Runtime: python3.11, CodeUri: %s}\n")
+    (tmp_path / "template.yaml").write_text(text % "./bad.zip")
+    assert "bad.zip is no zip archive" in deploy(tmp_path, stack, on=on, status=1).stderr
+    (tmp_path / "template.yaml").write_text(text % "./app.py")
+    deploy(tmp_path, stack, on=on)
+    assert output("function", "invoke", stack + "-One", on=on) == '"one file"\n'
+    assert "Nothing to do." in deploy(tmp_path, stack, on=on).stderr
+
+
+PATTERNS = """
+service: shop
+package: {patterns: ['!**/*.md', '!code/{big,old}/**', 'code/big/keep.md'], exclude: ['secret.txt']}
+provider: {name: aws, runtime: nodejs20.x}
+functions:
+  all: {handler: code/index.handler}
+  few: {handler: code/index.handler, package: {patterns: ['!**', './code/*.js']}}
+"""
+
+
+def test_patterns_of_a_serverless_yml_choose_what_is_packed(on, tmp_path, stack):
+    code = ("const fs = require('fs'); exports.handler = async () => "
+            "fs.readdirSync(process.env.LAMBDA_TASK_ROOT, {recursive: true, withFileTypes: true})"
+            ".filter((e) => e.isFile()).map((e) => e.name).sort();")
+    for name in ("code/index.js", "code/big/a.js", "code/big/keep.md", "code/old/deep/b.js", "notes.md", "secret.txt",
+                 "data.json", "package.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(code if name == "code/index.js" else '{"dependencies": {"moment": "1"}}')
+    (tmp_path / "serverless.yml").write_text(PATTERNS)
+    made = quipu("deploy", str(tmp_path / "serverless.yml"), "--stack", stack, on=on)
+    assert made.returncode == 0, made.stderr
+    assert made.stderr.count("moment is not installed") == 1  # once for the folder, not for each function
+    names = {name: json.loads(output("function", "invoke", f"shop-dev-{name}", on=on)) for name in ("all", "few")}
+    assert names == {"all": ["data.json", "index.js", "keep.md", "package.json", "serverless.yml"],
+                     "few": ["index.js"]}
+    assert "Nothing to do." in quipu("deploy", str(tmp_path / "serverless.yml"), "--stack", stack, on=on).stderr
+
+
 # ---- interruptions ----
 
 def changes_something(method, path, target):
@@ -488,6 +530,7 @@ Outputs:
   Get: {Value: !Sub "https://${ServerlessHttpApi}.execute-api.${AWS::Region}.amazonaws.com/orders/7"}
   Old: {Value: !Sub "https://${ServerlessRestApi}.execute-api.${AWS::Region}.amazonaws.com/Prod/old"}
   Direct: {Value: !GetAtt ApiUrl.FunctionUrl}
+  Made: {Value: !Sub ["${ServerlessRestApi.Stage} ${Api.Alias} ${!Api.Alias} ${x}", {x: !Sub "${AWS::Region}"}]}
 """
 
 
@@ -506,6 +549,7 @@ def test_a_sam_application_answers(on, app, stack):
     assert fetch(outputs["Old"], "POST")["version"] == "1.0"
     assert fetch(outputs["Old"], "POST", b'{"a":1}')["body"] == '{"a":1}'  # a form, as curl --data sends it
     assert ".lambda-url." in outputs["Direct"]
+    assert re.fullmatch(r"Prod \S*:live \$\{Api.Alias\} us-east-1", outputs["Made"]), outputs["Made"]
     assert "Nothing to do." in deploy(app, stack, on=on).stderr
     edit(app, ("/orders/{id}", "/bills/{id}"), ("amazonaws.com/orders", "amazonaws.com/bills"))
     outputs = json.loads(deploy(app, stack, "--json", on=on).stdout)["outputs"]

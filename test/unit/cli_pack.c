@@ -77,6 +77,37 @@ TEST(pack_refuses_a_folder_with_nothing_in_it)
     buf_free(&archive);
 }
 
+TEST(pack_patterns_fit_whole_names)
+{
+    static const struct {
+        const char *pattern, *name;
+        bool fits;
+    } cases[] = {
+        {"a.js", "a.js", true},
+        {"a.js", "a.jsx", false},
+        {"*.js", "a.js", true},
+        {"*.js", "b/a.js", false},
+        {"**/*.js", "a.js", true},
+        {"**/*.js", "b/c/a.js", true},
+        {"b/**", "b/c/a.js", true},
+        {"b/**", "bc/a.js", false},
+        {"**", "b/a", true},
+        {"?.js", "a.js", true},
+        {"b?a", "b/a", false},
+        {"{a,b}/*", "b/x", true},
+        {"{a,b}/*", "c/x", false},
+        {"{a", "{a", true},
+        {"", "", true},
+        {"*", "", true},
+        {"a*b*c", "a1b2c", true},
+        {"a*b*c", "a1b2", false},
+        {"**/x/**", "x/y", true},
+        {"{a,b/**}.{js,ts}", "b/c.ts", true},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK(pack_fits(slice_of(cases[i].pattern), slice_of(cases[i].name)) == cases[i].fits);
+}
+
 /* Lists that are cut off, or whose numbers lead elsewhere: nothing is said of them. */
 TEST(pack_reads_no_list_beyond_the_archive)
 {

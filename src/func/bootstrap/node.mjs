@@ -741,8 +741,8 @@ async function main() {
   const connection = new Connection(env.AWS_LAMBDA_RUNTIME_API);
   patchConsole();
   defineGlobals();
-  pointOldSdk();
   putTaskRootOnPath();
+  pointOldSdk();
   shareModulesWithImports();
   catchTheUncaught();
   let handler;
