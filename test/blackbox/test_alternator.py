@@ -55,7 +55,7 @@ def server(alternator):
 # What a server looks at by itself: sweeps of patterns, and what starts functions.
 LOOKS = {("Query", "quipu-jobs"), ("Query", "quipu-drives"), ("Scan", "quipu-group-rules"), ("Query", "quipu-periods"),
          *((operation, "quipu-functions") for operation in ("DescribeTable", "GetItem", "Scan", "Query")),
-         *(("Scan", "quipu-" + table) for table in ("mappings", "schedules", "histories", "invocations")),
+         *(("Scan", "quipu-" + table) for table in ("mappings", "schedules", "histories", "invocations", "routes")),
          *(("DescribeTable", "quipu-" + table) for table in ("jobs", "groups", "period-buckets", "work"))}
 
 
