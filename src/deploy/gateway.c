@@ -408,3 +408,20 @@ const struct kind kind_rest_stage = {.type = "AWS::ApiGateway::Stage",
                                      .update = send_stage,
                                      .remove = remove_stage,
                                      .attribute = stage_attribute};
+/* A deployment that names a stage makes it, where the template has no stage of its own. */
+const struct kind kind_deployment = {.type = "AWS::ApiGateway::Deployment",
+                                     .known = "RestApiId StageName StageDescription Description",
+                                     .want = want_stage,
+                                     .have = have_stage,
+                                     .create = send_stage,
+                                     .update = send_stage,
+                                     .remove = remove_stage,
+                                     .attribute = stage_attribute};
+
+bool deployment_is_nothing(const struct deploy *deploy, const struct template_resource *source)
+{
+    if (!node_member(source->properties, "StageName")) return true;
+    for (size_t i = 0; i < deploy->template->resource_count; i++)
+        if (slice_equal(deploy->template->resources[i].type, slice_of(kind_rest_stage.type))) return true;
+    return false;
+}

@@ -141,7 +141,10 @@ struct slice stranger_attribute(struct deploy *deploy, const struct resource *re
 
 extern const struct kind kind_table, kind_global_table, kind_function, kind_layer, kind_version, kind_alias,
     kind_mapping, kind_event_invoke, kind_url, kind_schedule, kind_schedule_group, kind_rule, kind_http_api,
-    kind_rest_api, kind_route, kind_method, kind_http_stage, kind_rest_stage;
+    kind_rest_api, kind_route, kind_method, kind_http_stage, kind_rest_stage, kind_deployment;
+
+/* Whether a deployment of a REST API makes no stage. */
+bool deployment_is_nothing(const struct deploy *deploy, const struct template_resource *source);
 
 /* ---- gateway.c ---- */
 

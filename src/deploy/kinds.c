@@ -5,9 +5,11 @@
 #include "deploy/internal.h"
 
 static const struct kind *const kinds[] = {
-    &kind_table,    &kind_global_table,   &kind_function, &kind_layer,    &kind_version,    &kind_alias,
-    &kind_mapping,  &kind_event_invoke,   &kind_url,      &kind_schedule, &kind_rule,       &kind_http_api,
-    &kind_rest_api, &kind_schedule_group, &kind_route,    &kind_method,   &kind_http_stage, &kind_rest_stage,
+    &kind_table,      &kind_global_table,   &kind_function,   &kind_layer,
+    &kind_version,    &kind_alias,          &kind_mapping,    &kind_event_invoke,
+    &kind_url,        &kind_schedule,       &kind_rule,       &kind_http_api,
+    &kind_rest_api,   &kind_schedule_group, &kind_route,      &kind_method,
+    &kind_http_stage, &kind_rest_stage,     &kind_deployment,
 };
 
 const struct kind *kind_find(struct slice type)
@@ -47,8 +49,9 @@ struct slice stranger_attribute(struct deploy *deploy, const struct resource *re
     if (slice_equal(type, SLICE("AWS::EFS::AccessPoint")) && !name.len)
         return arena_printf(arena, "fsap-%016llx", (unsigned long long)hash_bytes(slice_of(own)));
     if (slice_equal(type, SLICE("AWS::EFS::AccessPoint")) && is_arn)
-        return arena_printf(arena, "arn:aws:elasticfilesystem:%.*s:%.*s:access-point/fsap-%016llx", SLICE_ARG(region),
-                            SLICE_ARG(account), (unsigned long long)hash_bytes(slice_of(own)));
+        return arena_printf(arena, "arn:aws:elasticfilesystem:%.*s:%.*s:access-point/fsap-%016llx",
+                            SLICE_ARG(region), SLICE_ARG(account),
+                            (unsigned long long)hash_bytes(slice_of(own)));
     if (!name.len && slice_starts(type, SLICE("AWS::ApiGateway"))) return gateway_part(deploy, resource);
     if (slice_equal(type, SLICE("AWS::SQS::Queue")) && (!name.len || slice_equal(name, SLICE("QueueUrl"))))
         return arena_printf(arena, "https://sqs.%.*s.amazonaws.com/%.*s/%s", SLICE_ARG(region),

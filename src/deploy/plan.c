@@ -228,6 +228,7 @@ static bool plan_resource(struct deploy *deploy, const struct template_resource 
     struct deploy_change *change = &resource->change;
     resource->source = source;
     resource->is_retained = source->is_retained;
+    if (resource->kind == &kind_deployment && deployment_is_nothing(deploy, source)) resource->kind = NULL;
     change->name = name_make(deploy, source->id, resource->kind ? resource->kind->name_bytes : 0);
     if (!resolve_properties(deploy, resource)) {
         if (resource->kind) return false;

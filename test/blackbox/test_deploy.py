@@ -689,6 +689,14 @@ def test_methods_of_a_rest_api(on, app, stack):
     assert [fetch(url + "counter"), fetch(url + "counter")] == [{"counter": 1}, {"counter": 2}]
     assert "Nothing to do." in deploy(app, stack, on=on).stderr
     output("deploy", "--delete", stack, "--delete-data", on=on)
+    del resources["Stage"]  # a deployment that names a stage makes it
+    resources["Deployment"]["Properties"]["StageName"] = "first"
+    outputs["Url"]["Value"]["Fn::Sub"] = "https://${Api}.execute-api.${AWS::Region}.${AWS::URLSuffix}/first/"
+    (app / "template.yaml").write_text(json.dumps({"Resources": resources, "Outputs": outputs}))
+    url = deploy(app, stack, on=on).stdout.split(" = ")[1].strip()
+    assert url.endswith("/first/") and fetch(url + "users/7") == "/users/{id}"
+    assert "Nothing to do." in deploy(app, stack, on=on).stderr
+    output("deploy", "--delete", stack, "--delete-data", on=on)
 
 
 # ---- other engines ----
