@@ -163,6 +163,7 @@ bool pattern_gather(struct pattern *pattern, struct pattern_record *record, size
 
 #define PATTERN_EVENT_BRIEF  1u /* without what may be large */
 #define PATTERN_EVENT_RECORD 2u /* with the record's keys and image beside it, for the places of a call */
+#define PATTERN_EVENT_ID     4u /* with its id as a record has it: the Idempotency-Key of a call */
 /* What targets are told of it (reactions.c tells the form). `id` names the telling. */
 void pattern_put_event(struct buf *out, const struct pattern_reaction *reaction,
                        const struct pattern_record *record, struct slice id, unsigned how,

@@ -209,10 +209,12 @@ void pattern_put_event(struct buf *out, const struct pattern_reaction *reaction,
     json_put_string(out, time_of(number, record->item, record->change, arena));
     buf_text(out, ",\"detail\":");
     put_detail(out, number, record, how & PATTERN_EVENT_BRIEF, arena);
-    if (how & PATTERN_EVENT_RECORD) {
-        struct slice keys = raw_member(arena, record->change, "Keys");
+    if (how & (PATTERN_EVENT_ID | PATTERN_EVENT_RECORD)) {
         buf_text(out, ",\"eventID\":");
         json_put_string(out, id);
+    }
+    if (how & PATTERN_EVENT_RECORD) {
+        struct slice keys = raw_member(arena, record->change, "Keys");
         buf_text(out, ",\"eventName\":\"MODIFY\",\"dynamodb\":{\"NewImage\":");
         buf_slice(out, record->item);
         buf_text(out, ",\"Keys\":");

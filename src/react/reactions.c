@@ -198,7 +198,8 @@ static size_t make_payloads(struct round *round, struct change *change, unsigned
     for (unsigned i = 0; i < change->count; i++) {
         const struct pattern_target *target = &change->targets[i];
         struct buf text = {0};
-        unsigned own = target->call.len && names_image(target) ? how : how & ~PATTERN_EVENT_RECORD;
+        unsigned own = target->call.len ? how | PATTERN_EVENT_ID : how;
+        if (!target->call.len || !names_image(target)) own &= ~PATTERN_EVENT_RECORD;
         pattern_put_event(&text, round->reaction->pattern, &change->record, change->ids[i], own,
                           round->arena);
         change->payloads[i] = arena_copy(round->arena, buf_view(&text));

@@ -249,6 +249,32 @@ TEST(a_chain_that_comes_back_to_itself_is_cut)
     house_close(&house);
 }
 
+/* Whoever dies between a call and its end has it made again: by its key the pattern knows it. */
+TEST(a_call_carries_the_id_of_its_event)
+{
+    struct house house;
+    struct arena arena = {0};
+    struct buf reply = {0};
+    struct slice told;
+    house_open(&house);
+    ask(&house, "PUT /v1/jobs/j",
+        "{\"total\":1,\"then\":[{\"call\":\"POST /v1/counters/ends\"},{\"call\":\"PUT "
+        "/v1/documents/told/j\",\"body\":{\"id\":\"{eventID}\"}}]}",
+        &arena, NULL);
+    ask(&house, "POST /v1/jobs/j/done", "{\"task\":0}", &arena, NULL);
+    wait_until_idle(&house);
+    CHECK_INT(ask(&house, "GET /v1/documents/told/j", "", &arena, &told), 200);
+    CHECK(raw_text(&arena, raw_member(&arena, told, "id")).len > 0);
+    CHECK_INT(dynamo_call(house.dynamo, SLICE("GetItem"),
+                          SLICE("{\"TableName\":\"quipu-counters\",\"Key\":{\"name\":{\"S\":\"ends\"}}}"),
+                          &reply),
+              200);
+    CHECK(slice_contains(buf_view(&reply), SLICE("\"given\""))); /* which calls with a key leave */
+    buf_free(&reply);
+    arena_free(&arena);
+    house_close(&house);
+}
+
 /* Those behind the first few have items of their own; what came late is none of the call's. */
 TEST(a_call_has_all_events_of_its_group)
 {
