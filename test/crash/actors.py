@@ -29,6 +29,7 @@ LIMIT = {"rate": 40, "per": "1s", "burst": 10}
 GROUP_SIZE, GROUP_EVENTS = 10, 20  # events of a generation; events that an actor adds to one key
 CHANGES = 100  # of an item
 JOB_SIZES = (1, 2, 255, 256, 257, 300, 700)
+EACH_TASKS = 20  # of a job that the server does by itself
 
 
 class Request:
@@ -393,6 +394,46 @@ class Pusher(Actor):
             yield Sleep(0.02)
 
 
+class Starter(Actor):
+    """Opens jobs whose tasks the server hands to a function by itself, one after the other: with a total, with items,
+    and with items that come one by one."""
+    many = 1
+
+    @staticmethod
+    def head(n):
+        """The settings of a job, and the items that follow; the item of task i is [i]."""
+        settings = {"each": "pushed", "concurrency": 1 + n % 8, "attempts": 100, "backoff": "1ms",
+                    "then": ["pushed", {"call": "POST /v1/counters/each-ends"}]}
+        if n % 3 == 0:
+            settings["total"] = EACH_TASKS
+        elif n % 3 == 1:
+            settings["items"] = [[i] for i in range(EACH_TASKS)]
+        return settings, [[i] for i in range(EACH_TASKS)] if n % 3 == 2 else []
+
+    @classmethod
+    def requests(cls, name, n):
+        """All that opens a job; whatever of it was asked before may be asked again."""
+        path, (settings, items) = f"/v1/jobs/each-{name}-{n}", cls.head(n)
+        yield Request("each", "PUT", path, settings)
+        for i, item in enumerate(items):
+            end = "&end=true" if i + 1 == len(items) else ""
+            yield Request("each", "POST", f"{path}/items?from={i}{end}", item)
+
+    def run(self):
+        n = self.count
+        while True:
+            for request in self.requests(self.name, n):
+                reply = yield request
+                self.expect(reply.status in (200, 201), reply.json)
+            state = "OPEN"
+            while state == "OPEN":
+                reply = yield Request("each", "GET", f"/v1/jobs/each-{self.name}-{n}?wait=1s")
+                state = reply.json.get("state")
+            self.expect(state == "COMPLETE", reply.json)
+            self.note(n)
+            n += 1
+
+
 class Poster(Actor):
     """Posts to boards of all, and sometimes to its own, which it empties before."""
     many = 2
@@ -458,7 +499,7 @@ class Changer(Actor):
 
 
 KINDS = (Keyed, Plain, Job, Group, Producer, Consumer, Holder, Doer, Taker, Patcher, Writer, Submitter, Labourer,
-         Pusher, Poster, Collector, Changer)
+         Pusher, Starter, Poster, Collector, Changer)
 
 
 # ---- the process ----

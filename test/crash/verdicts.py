@@ -10,8 +10,9 @@ import os
 import time
 import urllib.parse
 
-from actors import BOARDS, COUNTERS, DOCUMENTS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, LIMIT, Collector, Group, Job, Keyed
-from actors import Poster, Producer, Pusher, Submitter, dynamo_headers, journal_records
+from actors import BOARDS, COUNTERS, DOCUMENTS, EACH_TASKS, GROUP_EVENTS, GROUP_SIZE, LEASE_MS, LIMIT
+from actors import Collector, Group, Job, Keyed, Poster, Producer, Pusher, Starter, Submitter
+from actors import dynamo_headers, journal_records
 
 SETTLE_SECONDS = 240
 CLOCK_MS = 2  # moments are told in whole milliseconds
@@ -378,6 +379,62 @@ def push(server, records):
                 yield f"the function was not called for {what} of {event['key']}"
 
 
+# ---- each ----
+
+def each_notes():
+    """What the function has noted: the results it gave, by job and task, and the ends it was told, by job."""
+    given, ends = {}, {}
+    with open(os.environ["QUIPU_CRASH_PUSHED"] + ".each") as notes:
+        for line in notes:
+            event, result = json.loads(line)
+            if "detail" in event:
+                ends.setdefault(event["detail"]["id"], []).append(event)
+            else:
+                given.setdefault((event["job"], event["task"]), []).append((event.get("item"), result))
+    return given, ends
+
+
+def each_judge(job, results, given, ends):
+    """One job: its results are among those that the function gave, and its end is one event, with all of them."""
+    if [one["task"] for one in results] != list(range(EACH_TASKS)):
+        yield f"{job} has results of {[one['task'] for one in results]}"
+    is_plain = Starter.head(int(job.split("-")[-1]))[0].get("total")
+    for one in results:
+        if ([one["task"]] if not is_plain else None, one.get("result")) not in given.get((job, one["task"]), []):
+            yield f"{job}: {one} is none of {given.get((job, one['task']))}"
+    if len({end["id"] for end in ends}) != 1:
+        yield f"{job}: its end has the ids {[end['id'] for end in ends]}"
+    for end in ends:
+        if end["detail"]["state"] != "COMPLETE" or end["detail"]["results"] != results:
+            yield f"{job}: it was told to end as {end['detail']}, its results are {results}"
+
+
+def each(server, records):
+    """Every task was called, one result of it counts, and the end of each job is told once, with all results."""
+    deadline, jobs_of_all = time.monotonic() + SETTLE_SECONDS, []
+    for name, told in records.of(Starter):
+        for request in Starter.requests(name, len(told)):  # perhaps it was opened, perhaps by half
+            status, reply = server.send(request)
+            if status not in (200, 201):
+                yield f"each-{name}-{len(told)}: {status} {reply}"
+        jobs_of_all += [f"each-{name}-{n}" for n in range(len(told) + 1)]
+    for job in jobs_of_all:
+        state = server.get(f"/v1/jobs/{job}?wait=20s")
+        while state["state"] == "OPEN" and time.monotonic() < deadline:
+            state = server.get(f"/v1/jobs/{job}?wait=20s")
+        if (state["state"], state["total"], state.get("done")) != ("COMPLETE", EACH_TASKS, EACH_TASKS):
+            yield f"{job} is {state}"
+    told, ends = 0, {}
+    while (told < len(jobs_of_all) or len(ends) < len(jobs_of_all)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+        told, (given, ends) = server.get("/v1/counters/each-ends")["value"], each_notes()
+    if told != len(jobs_of_all):
+        yield f"{told} ends of {len(jobs_of_all)} jobs were told"
+    for job in jobs_of_all:
+        results = sorted(listed(server, f"/v1/jobs/{job}/results", "", lambda one: one), key=lambda one: one["task"])
+        yield from each_judge(job, results, given, ends.get(job, []))
+
+
 # ---- boards ----
 
 def boards(server, records):
@@ -529,6 +586,7 @@ VERDICTS = {
     "documents: no patch lost, versions once": documents,
     "work: finished once, by one fence": work,
     "push: called for every unit and event, in the order of keys": push,
+    "each: every task called, every result counted once, every end told once, with all results": each,
     "boards: every message once": boards,
     "periods: every bucket done, every event in one": periods,
     "histories: every change once, in order": histories,
