@@ -443,6 +443,15 @@ def test_node_finds_packages_that_it_was_not_given(start, tmp_path, file):
     assert guest.ask() == str(own / "node_modules/@aws-sdk/client-x/main.cjs")  # its own comes first
 
 
+@pytest.mark.parametrize("answer, expected", [
+    ("(e, c, done) => Promise.resolve().then(() => { done(null, 'called back'); })", "called back"),
+    ("async (e, c, done) => { done(null, 'called back'); throw new Error('late'); }", "called back"),
+    ("(e, c, done) => { setTimeout(() => done(null, 'late'), 10); return Promise.resolve('promised'); }", "promised"),
+])
+def test_node_takes_what_comes_first_of_callback_and_promise(start, answer, expected):
+    assert start("node", "index.handler", {"index.js": f"exports.handler = {answer};"}).ask() == expected
+
+
 def test_node_points_an_old_sdk_that_it_shares(start, tmp_path):
     """The SDK v2 does not read AWS_ENDPOINT_URL: the bootstrap sets its configuration, wherever it lies."""
     old = tmp_path / "shared" / "node_modules" / "aws-sdk"

@@ -500,7 +500,9 @@ class Invocation {
       return;
     }
     const returned = handler(event, context, (error, result) => this.callback(error, result));
-    if (typeof returned?.then === 'function') returned.then(this.succeed, this.fail);
+    if (typeof returned?.then === 'function')
+      returned.then((result) => this.isCalledBack || this.succeed(result),
+        (error) => this.isCalledBack || this.fail(error));
     const result = await this.done;
     await this.respond(result);
   }
