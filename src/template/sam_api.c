@@ -50,9 +50,11 @@ void sam_route(struct sam *sam, const struct sam_function *function, const struc
                                    SLICE_ARG(event->name));
     const struct node *version = node_member(properties, "PayloadFormatVersion");
     if (!version) version = make_text(sam->arena, event, is_rest ? SLICE("1.0") : SLICE("2.0"));
-    if (node_member(properties, "Auth"))
-        sam_note(sam, node_member(properties, "Auth"), "nobody checks 'Auth' of the event '%.*s'",
-                 SLICE_ARG(event->name));
+    static const char *const unchecked[] = {"Auth", "RequestModel", "RequestParameters"};
+    for (size_t i = 0; i < sizeof unchecked / sizeof *unchecked; i++)
+        if (node_member(properties, unchecked[i]))
+            sam_note(sam, node_member(properties, unchecked[i]), "nobody checks '%s' of the event '%.*s'",
+                     unchecked[i], SLICE_ARG(event->name));
     sam_put(
         sam, function->source, sam_id(sam, id, "Integration"), "AWS::ApiGatewayV2::Integration",
         make_tree(sam->arena, event,

@@ -524,7 +524,7 @@ Resources:
       FunctionUrlConfig: {AuthType: NONE}
       Events:
         Get: {Type: HttpApi, Properties: {Path: '/orders/{id}', Method: get}}
-        Old: {Type: Api, Properties: {Path: '/old', Method: post}}
+        Old: {Type: Api, Properties: {Path: '/old', Method: post, RequestModel: {Model: Any, ValidateBody: true}}}
         Tick: {Type: Schedule, Properties: {Schedule: rate(1 day)}}
 Outputs:
   Get: {Value: !Sub "https://${ServerlessHttpApi}.execute-api.${AWS::Region}.amazonaws.com/orders/7"}
@@ -544,7 +544,9 @@ def test_a_sam_application_answers(on, app, stack):
     (app / "code" / "index.js").write_text(
         "exports.handler = async (e) => ({statusCode: 200, body: JSON.stringify({version: e.version, "
         "id: e.pathParameters && e.pathParameters.id, body: e.body || undefined})});")
-    outputs = json.loads(deploy(app, stack, "--json", on=on).stdout)["outputs"]
+    made = json.loads(deploy(app, stack, "--json", on=on).stdout)
+    outputs = made["outputs"]
+    assert any("nobody checks 'RequestModel' of the event 'Old'" in note for note in made["notes"])
     assert fetch(outputs["Get"]) == {"version": "2.0", "id": "7"}
     assert fetch(outputs["Old"], "POST")["version"] == "1.0"
     assert fetch(outputs["Old"], "POST", b'{"a":1}')["body"] == '{"a":1}'  # a form, as curl --data sends it
