@@ -315,6 +315,15 @@ struct quipu_job_options {
     const char *tolerate; /* so many tasks may fail: "3", "5%"; NULL: none */
     int64_t keep_ms;      /* behind its end; 0: for ever */
     const char *then;
+    /* A server calls a function, a URL or a pattern for each task by itself; in the form of `then`. */
+    const char *each;
+    int64_t concurrency; /* so many calls at a time; 0: 10 */
+    int64_t attempts;    /* of a task; 0: 3 */
+    int64_t backoff_ms;  /* behind the first attempt, doubled with each; 0: 1 s */
+    int64_t timeout_ms;  /* of a call; 0: the function's own */
+    int paused;          /* above 0: no call is begun; below 0: they are again; 0: as it is */
+    const char *items;   /* a JSON list, what each task is given, instead of a total; or quipu_job_items */
+    const char *from;    /* or JSON that names their table: {"table": ..., "scan": {}} */
 };
 
 enum quipu_job_state { QUIPU_JOB_OPEN, QUIPU_JOB_COMPLETE, QUIPU_JOB_FAILED, QUIPU_JOB_EXPIRED };
@@ -345,8 +354,14 @@ struct quipu_tasks {
 /* Opens a job; again, with a larger total, it grows. */
 enum quipu_result quipu_job_put(struct quipu *db, const char *id, const struct quipu_job_options *options,
                                 struct quipu_job *job, struct quipu_reply **reply);
-/* Of an open job: total, further tasks, deadline, tolerance; what is zero stays. A deadline opens an expired one
- * again. */
+/* Adds items, one JSON value in a line, behind the first `from` of a job that was opened without a total and has no
+ * task yet; what is there already is passed over, so a call may be repeated. is_end not 0: no more come, and the job
+ * has as many tasks as items. QUIPU_CONFLICT: those before are missing ("stored" of the reply tells how many there
+ * are), or they have ended. */
+enum quipu_result quipu_job_items(struct quipu *db, const char *id, const char *lines, int64_t from, int is_end,
+                                  int64_t *stored, struct quipu_reply **reply);
+/* Of an open job: total, further tasks, deadline, tolerance, each and how it is called; what is zero
+ * stays. A deadline opens an expired one again. */
 enum quipu_result quipu_job_change(struct quipu *db, const char *id, const struct quipu_job_options *options,
                                    struct quipu_job *job, struct quipu_reply **reply);
 enum quipu_result quipu_job_done(struct quipu *db, const char *id, int64_t task, struct quipu_done *done,

@@ -167,12 +167,17 @@ void ask_each(struct ask *ask, const char *name, const void *all, size_t count,
     buf_byte(body, ']');
 }
 
+void ask_target(struct ask *ask, const char *name, const char *target)
+{
+    if (target && (target[0] == '{' || target[0] == '['))
+        ask_json(ask, name, target);
+    else
+        ask_text(ask, name, target);
+}
+
 void ask_then(struct ask *ask, const char *then)
 {
-    if (then && (then[0] == '{' || then[0] == '['))
-        ask_json(ask, "then", then);
-    else
-        ask_text(ask, "then", then);
+    ask_target(ask, "then", then);
 }
 
 void ask_whole(struct ask *ask, const char *json)

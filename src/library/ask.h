@@ -45,7 +45,8 @@ void ask_element(struct ask *ask, struct ask *object); /* the same in a list of 
 /* A list of `count` objects, each with the members that `put` gives it. */
 void ask_each(struct ask *ask, const char *name, const void *all, size_t count,
               void (*put)(struct ask *element, const void *all, size_t number));
-/* A reaction: a name or a URL, an object, or a list. */
+/* A reaction, or another target: a name or a URL, an object, or a list. */
+void ask_target(struct ask *ask, const char *name, const char *target);
 void ask_then(struct ask *ask, const char *then);
 /* Further members of the body, by the caller: "name": is there already. */
 struct buf *ask_member(struct ask *ask, const char *name);

@@ -39,6 +39,12 @@ static enum quipu_result job_send(struct ask *ask, const struct quipu_job_option
     ask_texts(ask, "tasks", options->tasks, options->task_count);
     ask_some(ask, "deadline", options->deadline_ms);
     ask_tolerate(ask, options->tolerate);
+    ask_target(ask, "each", options->each);
+    ask_some(ask, "concurrency", options->concurrency);
+    ask_some(ask, "attempts", options->attempts);
+    ask_some(ask, "backoff", options->backoff_ms);
+    ask_some(ask, "timeout", options->timeout_ms);
+    if (options->paused) ask_json(ask, "paused", options->paused > 0 ? "true" : "false");
     if (ask_run(ask) > 0) job_told(ask, job);
     return ask_end(ask);
 }
@@ -55,7 +61,21 @@ enum quipu_result quipu_job_put(struct quipu *db, const char *id, const struct q
     ask_some(&ask, "keep", options->keep_ms);
     ask_text(&ask, "layout", options->one_set ? "set" : NULL);
     ask_then(&ask, options->then);
+    ask_json(&ask, "items", options->items);
+    ask_json(&ask, "from", options->from);
     return job_send(&ask, options, job);
+}
+
+enum quipu_result quipu_job_items(struct quipu *db, const char *id, const char *lines, int64_t from, int is_end,
+                                  int64_t *stored, struct quipu_reply **reply)
+{
+    struct ask ask;
+    ask_begin(&ask, db, reply, "POST", "/v1/jobs/*/items", id);
+    ask_query_some(&ask, "from", from);
+    ask_query(&ask, "end", is_end ? "true" : NULL);
+    ask_whole(&ask, lines);
+    if (ask_run(&ask) > 0) told_int(&ask, "stored", 0, stored);
+    return ask_end(&ask);
 }
 
 enum quipu_result quipu_job_change(struct quipu *db, const char *id, const struct quipu_job_options *options,

@@ -115,12 +115,47 @@ static void check_reactions(struct quipu *db)
     quipu_reply_free(reply);
 }
 
+/* A server would call them; what it goes by is stored. */
+static void check_each(struct quipu *db)
+{
+    struct quipu_reply *reply = NULL;
+    struct quipu_job job;
+    int64_t stored = 0;
+    struct quipu_job_options options = {.each = "page", .concurrency = 3, .attempts = 2, .backoff_ms = 5,
+                                        .timeout_ms = 9000, .paused = 1, .items = "[{\"n\":1},2]"};
+    CHECK_INT(quipu_job_put(db, "listed", &options, &job, &reply), QUIPU_DONE);
+    CHECK_INT(job.total, 2);
+    CHECK(slice_contains(slice_of(reply->json), SLICE("\"each\":\"page\",\"concurrency\":3,\"attempts\":2")));
+    CHECK(slice_contains(slice_of(reply->json), SLICE("\"paused\":true")));
+    CHECK_INT(quipu_job_change(db, "listed", &(struct quipu_job_options){.concurrency = 4, .paused = -1}, &job,
+                               &reply),
+              QUIPU_DONE);
+    CHECK(slice_contains(slice_of(reply->json), SLICE("\"concurrency\":4")));
+    CHECK(!slice_contains(slice_of(reply->json), SLICE("\"paused\":true")));
+    options = (struct quipu_job_options){.each = "{\"function\":\"page\"}"};
+    CHECK_INT(quipu_job_put(db, "lines", &options, &job, &reply), QUIPU_DONE);
+    CHECK_INT(quipu_job_items(db, "lines", "1\n", 1, 0, &stored, &reply), QUIPU_CONFLICT);
+    CHECK_TEXT(error_of(reply), "items-missing");
+    CHECK_INT(quipu_job_items(db, "lines", "1\n{\"a\":2}\n", 0, 0, &stored, &reply), QUIPU_DONE);
+    CHECK_INT(stored, 2);
+    CHECK_INT(quipu_job_items(db, "lines", "{\"a\":2}\n3", 1, 1, &stored, NULL), QUIPU_DONE);
+    CHECK_INT(stored, 3);
+    CHECK_INT(quipu_job_get(db, "lines", &job, &reply), QUIPU_FOUND);
+    CHECK_INT(job.total, 3);
+    CHECK_INT(quipu_job_items(db, "lines", "4", 3, 1, &stored, &reply), QUIPU_CONFLICT);
+    CHECK_TEXT(error_of(reply), "items-ended");
+    options = (struct quipu_job_options){.each = "page", .from = "{"};
+    CHECK_INT(quipu_job_put(db, "bad", &options, &job, &reply), QUIPU_FAILED);
+    quipu_reply_free(reply);
+}
+
 TEST(jobs_by_functions)
 {
     on_every_engine(check_numbers);
     on_every_engine(check_names);
     on_every_engine(check_changes);
     on_every_engine(check_reactions);
+    on_every_engine(check_each);
 }
 
 /* ---- what is due ---- */
