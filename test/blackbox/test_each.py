@@ -80,7 +80,9 @@ def test_each_task_is_called_and_then_has_all_results(place, tmp_path, unused_na
              {"total": 300, "each": unused_name, "concurrency": 20, "then": last.name})
     assert place.end(unused_name)["state"] == "COMPLETE"
     event = eventually(last.events, "then is called")[0]
-    assert event["detail"]["results"] == [{"task": task, "result": {"page": task, "attempt": 1}} for task in range(300)]
+    # On a slow machine a call may take longer than it may, and is made again.
+    assert [(told["task"], told["result"]["page"]) for told in event["detail"]["results"]] == [
+        (task, task) for task in range(300)]
     assert event["detail"]["failures"] == [] and len(last.events()) == 1
     tasks = [event["task"] for event in function.events()]
     assert sorted(set(tasks)) == list(range(300))

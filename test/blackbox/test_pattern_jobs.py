@@ -129,7 +129,7 @@ def test_open_jobs_are_listed_and_deleted(face, job):
 @pytest.mark.parametrize("method, path, body, status, error", [
     ("POST", "/done", {"task": 0}, 404, "no-such-job"),
     ("GET", "", None, 404, "no-such-job"),
-    ("PUT", "", {"total": 0}, 400, "bad-request"),
+    ("PUT", "", {"total": -1}, 400, "bad-request"),
     ("PUT", "", {"total": 3, "deadline": "soon"}, 400, "bad-request"),
     ("PUT", "", {"total": 3, "layout": "heap"}, 400, "bad-request"),
 ])
