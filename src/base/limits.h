@@ -105,6 +105,9 @@
 #define LIMIT_EVENT_BYTES           (6 * 1024 * 1024) /* Lambda: a synchronous call's payload, and a batch's */
 #define LIMIT_ASYNC_EVENT_BYTES     (1024 * 1024)     /* Lambda: an asynchronous call's */
 #define LIMIT_FUNCTION_REPLY_BYTES  (6 * 1024 * 1024 + 100) /* Lambda's own figure */
+#define LIMIT_STREAM_REPLY_BYTES    (20 * 1024 * 1024) /* Lambda: of a reply that is sent as it is made */
+#define LIMIT_STREAM_WINDOW_BYTES   (256 * 1024) /* of these, that wait for the client; then the function waits */
+#define LIMIT_PRELUDE_BYTES         (64 * 1024)  /* the status and the headers of one */
 #define LIMIT_ANSWER_READ_BYTES     (64 * 1024 * 1024) /* a reply above that limit is read up to here, to be told of */
 #define LIMIT_API_NAME              63  /* it is a label of a host's name */
 #define LIMIT_ROUTES                300 /* API Gateway: of an API */

@@ -111,6 +111,7 @@ enum invocation_end {
     INVOCATION_REFUSED,   /* it cannot run here or now: reply tells why, as an error */
 };
 
+struct func_stream;
 struct invocation {
     struct slice function;  /* a name, name:qualifier, or any form of ARN */
     struct slice qualifier; /* empty: of `function`, else $LATEST */
@@ -124,7 +125,14 @@ struct invocation {
     int64_t accepted_ms;
     struct arena *arena;
     void (*done)(struct invocation *invocation); /* on some thread; must be quick */
+    /* Takes a reply that the function makes piece by piece, each as it comes; NULL: all at once, at the end. False:
+     * there is no room for more before func_stream_resume(stream). On some thread; must be quick. What follows an end
+     * that is not ANSWERED is missing. */
+    bool (*piece)(struct invocation *invocation, struct slice bytes);
     void *context;
+    /* for `piece` */
+    struct func_stream *stream; /* until `done` has returned */
+    struct slice content_type;  /* of the reply, in the arena; empty: not told */
     /* answers */
     enum invocation_end end;
     struct buf reply;       /* the caller frees it */
@@ -133,7 +141,8 @@ struct invocation {
     const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
     bool is_repeatable; /* ANSWERED: what it returns are no effects but children of a commit (task.h): a table's or a
                            queue's writes, which may be made again */
-    bool has_prelude; /* ANSWERED: before the reply itself stand its status and headers, as JSON, and 8 zeros */
+    /* ANSWERED, and for `piece`: before the reply itself stand its status and headers, as JSON, and 8 zeros */
+    bool has_prelude;
     char request_id[37];
     char version[16];   /* that was executed: "$LATEST", "3" */
     int64_t started_us; /* monotonic: when the process was given the event; 0: never */
@@ -144,6 +153,8 @@ struct invocation {
 
 /* The invocation belongs to the caller and stays until `done`. From any thread; never blocks. */
 void func_invoke(struct func *func, struct invocation *invocation);
+/* There is room for further pieces. From any thread. */
+void func_stream_resume(struct func_stream *stream);
 /* The same of whatever can be called: `function` as struct func_call has it. */
 void func_invoke_target(struct func *func, struct invocation *invocation);
 

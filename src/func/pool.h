@@ -54,6 +54,7 @@ struct run {
     struct buf reply;
     bool wants_log;
     bool has_prelude;
+    struct func_stream *stream; /* counted; NULL: its reply has not come piece by piece */
     uint64_t memory_bytes;  /* of its process, when it was answered */
     bool is_decided;        /* the answer stands; only the end of its process is waited for */
     const char *status;     /* of the REPORT line, or NULL */
@@ -227,6 +228,11 @@ struct run *instance_run(struct instance *instance, struct slice id);
 /* A running one is answered: writes its last lines and calls back. It was taken out of running; without lock.
  */
 void run_answered(struct run *run, struct instance *instance);
+
+/* ---- runtime_stream.c ---- */
+/* No piece is handed over from here on. Answers what the run had of it; NULL: nothing. */
+struct func_stream *run_stream_leave(struct run *run);
+void run_stream_release(struct func_stream *stream);
 
 /* ---- pool_process.c, pool_environment.c ---- */
 struct instance *instance_new(struct group *group);

@@ -11,6 +11,7 @@
 
 #include "base/fail.h"
 #include "func/pool.h"
+#include "func/runtime.h"
 
 struct instance *instance_new(struct group *group)
 {
@@ -146,6 +147,9 @@ void instance_start(struct instance *instance)
                                        &(struct net_port_handler){.request = runtime_api_serve,
                                                                   .guard = instance_guard,
                                                                   .admit = instance_admits_head,
+                                                                  .streams = runtime_streams,
+                                                                  .piece = runtime_stream_piece,
+                                                                  .torn = runtime_stream_torn,
                                                                   .context = instance},
                                        error, sizeof error);
     if (!arguments)

@@ -126,7 +126,8 @@ static void run_finish(struct pool *pool, struct run *run)
     run->reply = run->tail = (struct buf){0};
     invocation->error_kind = run->end == INVOCATION_FAILED ? "Unhandled" : NULL;
     invocation->started_us = run->given_us;
-    invocation->has_prelude = run->has_prelude;
+    struct func_stream *stream = run_stream_leave(run);
+    if (!stream) invocation->has_prelude = run->has_prelude;
     snprintf(invocation->version, sizeof invocation->version, "%.*s", SLICE_ARG(run->function->version));
     stats_add(&pool->stats.ends[run->end], 1);
     int64_t call_us = run->given_us ? monotonic_us() - run->given_us : 0;
@@ -134,6 +135,7 @@ static void run_finish(struct pool *pool, struct run *run)
     meters_call(pool->meters, run, call_us);
     run_release(run);
     invocation->done(invocation);
+    run_stream_release(stream);
     atomic_fetch_sub(&pool->under_way, 1);
 }
 

@@ -92,11 +92,34 @@ static bool take_trailing_error(struct run *run, struct http_exchange *exchange)
     return true;
 }
 
+void runtime_stream_cut(struct instance *instance, struct slice id)
+{
+    instance_drain(instance);
+    struct run *run = run_take(instance, id);
+    if (!run) return;
+    run_fail(run, "Function.ResponseSizeTooLarge", "The streamed response exceeded %d bytes.",
+             LIMIT_STREAM_REPLY_BYTES);
+    run->status = "error";
+    run_answered(run, instance);
+}
+
+static void reply_too_large(struct http_exchange *exchange, int max_bytes)
+{
+    char message[80];
+    snprintf(message, sizeof message, "Exceeded maximum allowed payload size (%d bytes).", max_bytes);
+    runtime_reply_error(exchange, 413, "RequestEntityTooLarge", message);
+}
+
 static void serve_response(struct instance *instance, struct http_exchange *exchange, struct slice id)
 {
     struct slice mode = http_header_find(exchange, SLICE("Lambda-Runtime-Function-Response-Mode"));
     struct slice body = exchange->body;
+    struct func_stream *streamed = exchange->user;
     instance_drain(instance);
+    if (streamed && !runtime_stream_end(exchange)) {
+        reply_too_large(exchange, LIMIT_STREAM_REPLY_BYTES);
+        return;
+    }
     struct run *run = run_take(instance, id);
     if (!run) {
         runtime_reply_error(exchange, 400, "InvalidRequestID", "Invalid request ID");
@@ -104,7 +127,9 @@ static void serve_response(struct instance *instance, struct http_exchange *exch
     }
     bool bad_mode = mode.len && !slice_equal_ignoring_case(mode, SLICE("streaming"));
     bool too_large = body.len > LIMIT_FUNCTION_REPLY_BYTES;
-    if (bad_mode) {
+    if (run->stream != streamed) {
+        run_fail(run, "Runtime.TruncatedResponse", "The response broke off");
+    } else if (bad_mode) {
         run_fail(run, "Runtime.InvalidResponseModeHeader", "Invalid function response mode");
     } else if (too_large) {
         run->end = INVOCATION_FAILED;
@@ -116,7 +141,7 @@ static void serve_response(struct instance *instance, struct http_exchange *exch
     } else if (!take_trailing_error(run, exchange)) {
         run->end = INVOCATION_ANSWERED;
         run->has_prelude = slice_equal_ignoring_case(http_header_find(exchange, SLICE("Content-Type")),
-                                                     SLICE("application/vnd.awslambda.http-integration-response"));
+                                                     SLICE(RUNTIME_PRELUDE_TYPE));
         buf_slice(&run->reply, body);
     }
     if (run->end == INVOCATION_FAILED) run->status = "error";
@@ -124,8 +149,7 @@ static void serve_response(struct instance *instance, struct http_exchange *exch
     if (bad_mode)
         runtime_reply_error(exchange, 400, "InvalidFunctionResponseMode", "Invalid function response mode");
     else if (too_large)
-        runtime_reply_error(exchange, 413, "RequestEntityTooLarge",
-                            "Exceeded maximum allowed payload size (6291556 bytes).");
+        reply_too_large(exchange, LIMIT_FUNCTION_REPLY_BYTES);
     else
         reply_accepted(exchange);
 }

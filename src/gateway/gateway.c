@@ -114,7 +114,7 @@ bool gateway_opens(struct gateway *gateway, const struct rest_head *head)
 
 /* ---- replies ---- */
 
-static void finish(struct visit *visit, int status)
+static void put_head(struct visit *visit, int status)
 {
     struct rest_call *call = visit->call;
     call->status = status;
@@ -123,8 +123,13 @@ static void finish(struct visit *visit, int status)
     rest_add_header(call, "%s: %s", visit->target.door == GATEWAY_API ? "apigw-requestid" : "x-amzn-RequestId",
                     visit->id);
     cors_put(call, visit->cors, false);
+}
+
+static void finish(struct visit *visit, int status)
+{
+    put_head(visit, status);
     api_release(visit->api);
-    call->done(call);
+    visit->call->done(visit->call);
 }
 
 static void fail(struct visit *visit, int status, struct slice message)
@@ -160,6 +165,21 @@ static struct slice without_cors(struct arena *arena, struct slice lines)
     return arena_take(arena, &out);
 }
 
+static bool refuse_answer(struct visit *visit, const char *fault)
+{
+    func_log(visit->gateway->options.func, visit->function,
+             arena_printf(visit->call->arena, "The answer to the request %s is no reply of HTTP: %s.", visit->id,
+                          fault));
+    return false;
+}
+
+static void put_answer(struct visit *visit, const struct http_answer *answer, struct slice default_type)
+{
+    struct rest_call *call = visit->call;
+    call->headers = visit->cors.len ? without_cors(call->arena, answer->headers) : answer->headers;
+    call->content_type = answer->content_type.len ? answer->content_type : default_type;
+}
+
 static void answer(struct visit *visit)
 {
     struct rest_call *call = visit->call;
@@ -169,23 +189,99 @@ static void answer(struct visit *visit)
                             ? http_answer_read_prelude(reply, call->arena, &answer)
                             : http_answer_read(reply, visit->is_payload_1, call->arena, &answer);
     if (fault) {
-        func_log(visit->gateway->options.func, visit->function,
-                 arena_printf(call->arena, "The answer to the request %s is no reply of HTTP: %s.", visit->id, fault));
+        refuse_answer(visit, fault);
         fail_function(visit);
         return;
     }
-    call->headers = visit->cors.len ? without_cors(call->arena, answer.headers) : answer.headers;
-    call->content_type = answer.content_type.len               ? answer.content_type
-                         : visit->target.door == GATEWAY_API ? SLICE("text/plain; charset=utf-8")
-                                                             : SLICE("application/json");
+    put_answer(visit, &answer,
+               visit->target.door == GATEWAY_API ? SLICE("text/plain; charset=utf-8") : SLICE("application/json"));
     buf_slice(call->reply, answer.body);
     finish(visit, answer.status);
+}
+
+/* ---- replies that are sent as they come ---- */
+
+/* The head, where it can be told by now; *bytes is what is left for the body. False: not yet. */
+static bool stream_begin(struct visit *visit, struct slice *bytes)
+{
+    const struct invocation *invocation = &visit->invocation;
+    static const char zeros[8];
+    struct slice type = invocation->content_type;
+    struct http_answer answer = {.status = 200, .headers = SLICE("")};
+    if (invocation->has_prelude) {
+        buf_slice(&visit->prelude, *bytes);
+        struct slice all = buf_view(&visit->prelude);
+        bool is_whole = memmem(all.data, all.len, zeros, sizeof zeros) != NULL;
+        if (!is_whole && all.len <= LIMIT_PRELUDE_BYTES) return false;
+        const char *fault = http_answer_read_prelude(arena_take(visit->call->arena, &visit->prelude),
+                                                     visit->call->arena, &answer);
+        visit->is_bad = fault != NULL;
+        if (fault) return refuse_answer(visit, fault);
+        *bytes = answer.body;
+        type = SLICE_NONE;
+    }
+    bool is_line = true;
+    for (size_t i = 0; i < type.len; i++) is_line &= (unsigned char)type.data[i] >= ' ' && type.data[i] != 0x7f;
+    put_answer(visit, &answer, type.len && is_line ? type : SLICE("application/octet-stream"));
+    put_head(visit, answer.status);
+    visit->has_begun = true;
+    return true;
+}
+
+static bool invoked_piece(struct invocation *invocation, struct slice bytes)
+{
+    struct visit *visit = invocation->context;
+    struct gateway *gateway = visit->gateway;
+    if (visit->is_bad || (!visit->has_begun && !stream_begin(visit, &bytes))) return true;
+    pthread_mutex_lock(&gateway->lock);
+    visit->stream = invocation->stream;
+    pthread_mutex_unlock(&gateway->lock);
+    /* What a client that has gone does not take is thrown away: the function ends as it would have. */
+    return !visit->call->piece(visit->call, bytes) || !visit->call->is_full(visit->call);
+}
+
+static void piece_taken(struct rest_call *call)
+{
+    struct visit *visit = call->context;
+    pthread_mutex_lock(&visit->gateway->lock);
+    if (visit->stream) func_stream_resume(visit->stream);
+    pthread_mutex_unlock(&visit->gateway->lock);
+}
+
+/* True: the call is answered. */
+static bool stream_end(struct visit *visit)
+{
+    struct rest_call *call = visit->call;
+    struct invocation *invocation = &visit->invocation;
+    bool is_answered = invocation->end == INVOCATION_ANSWERED;
+    buf_free(&visit->prelude);
+    pthread_mutex_lock(&visit->gateway->lock);
+    visit->stream = NULL;
+    pthread_mutex_unlock(&visit->gateway->lock);
+    if (!visit->has_begun && !visit->is_bad && is_answered) { /* without a byte, or within its prelude */
+        struct slice none = SLICE("");
+        if (invocation->has_prelude)
+            visit->is_bad = !refuse_answer(visit, "its prelude has no end");
+        else
+            stream_begin(visit, &none);
+    }
+    buf_free(&invocation->reply);
+    if (visit->has_begun) {
+        call->is_torn = !is_answered;
+        api_release(visit->api);
+        call->done(call);
+        return true;
+    }
+    if (!visit->is_bad) return false;
+    fail_function(visit);
+    return true;
 }
 
 static void invoked(struct invocation *invocation)
 {
     struct visit *visit = invocation->context;
     buf_free(&invocation->log);
+    if (invocation->stream && stream_end(visit)) return;
     if (invocation->end == INVOCATION_ANSWERED) {
         answer(visit);
         return;
@@ -248,7 +344,10 @@ static void begin(struct visit *visit)
                                             .cause = call->cause,
                                             .arena = call->arena,
                                             .done = invoked,
+                                            .piece = visit->streams ? invoked_piece : NULL,
                                             .context = visit};
+    call->context = visit;
+    call->taken = piece_taken;
     memcpy(visit->invocation.request_id, visit->id, sizeof visit->id);
     func_invoke(visit->gateway->options.func, &visit->invocation);
 }
@@ -260,6 +359,7 @@ static void serve_url(struct visit *visit, const struct func_url *url)
     visit->qualifier = url->qualifier;
     visit->cors = url->cors;
     visit->is_signed = url->is_signed;
+    visit->streams = url->streams;
     visit->route = visit->stage = SLICE("$default");
     visit->path = visit->target.path;
     begin(visit);

@@ -99,6 +99,11 @@ struct visit {
     char id[37];
     bool has_looked; /* into the tables, for what was not known */
     struct invocation invocation;
+    bool streams;   /* the reply is sent as it comes */
+    bool has_begun; /* its head was sent */
+    bool is_bad;    /* its prelude cannot be sent: what follows is thrown away */
+    struct buf prelude;         /* as far as it came */
+    struct func_stream *stream; /* that waits for room; under the gateway's lock */
 };
 
 /* ---- event.c ---- */

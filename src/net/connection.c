@@ -69,6 +69,12 @@ static void tell_left(struct connection *connection)
     if (left) left(http);
 }
 
+static void tell_sent(struct connection *connection)
+{
+    struct http_exchange *http = &connection->exchange->http;
+    if (http->sent) http->sent(http);
+}
+
 void connection_event(struct connection *connection, uint32_t events)
 {
     if (connection->state == CONNECTION_CLOSED || connection->state == CONNECTION_GONE) return;
@@ -136,6 +142,14 @@ static void connection_read_later(struct connection *connection)
     if (link_empty(&connection->queue)) link_append(&connection->loop->unread, &connection->queue);
 }
 
+void http_body_resume(struct http_exchange *http)
+{
+    struct exchange *exchange = (struct exchange *)http;
+    if (!exchange->paused) return;
+    exchange->paused = false;
+    connection_read_later(exchange->connection);
+}
+
 /* Throws away what a refused client still sends, so that it gets to read our reply. */
 static void connection_discard(struct connection *connection)
 {
@@ -150,9 +164,14 @@ static void connection_discard(struct connection *connection)
     connection_read_later(connection);
 }
 
+static bool is_paused(const struct connection *connection)
+{
+    return connection->exchange && connection->exchange->paused;
+}
+
 static bool connection_may_read(const struct connection *connection)
 {
-    if (connection->closing) return false;
+    if (connection->closing || is_paused(connection)) return false;
     switch (connection->state) {
     case CONNECTION_IDLE:
     case CONNECTION_HEAD:
@@ -204,7 +223,8 @@ void connection_advance(struct connection *connection)
         enum http_progress progress = request_parse(connection);
         if (progress == HTTP_WHOLE)
             request_hand_over(connection);
-        else if (progress == HTTP_REFUSED || !connection->readable || !connection_fill(connection))
+        else if (progress == HTTP_REFUSED || !connection->readable || is_paused(connection) ||
+                 !connection_fill(connection))
             break;
     }
     connection_rest(connection);
@@ -298,7 +318,10 @@ void connection_flush(struct connection *connection)
         connection_close(connection);
         return;
     }
-    if (connection->state == CONNECTION_BUSY) return;
+    if (connection->state == CONNECTION_BUSY) {
+        if (!connection->stuck) tell_sent(connection);
+        return;
+    }
     if (connection->stuck) {
         connection_enter(connection, CONNECTION_SEND);
         return;
@@ -318,6 +341,7 @@ void connection_flush(struct connection *connection)
 /* ---- the other ends of a connection ---- */
 void connection_refuse(struct connection *connection, int status, const char *reason)
 {
+    request_tear(connection);
     struct exchange *exchange = connection->exchange ? connection->exchange : exchange_take(connection);
     const struct net_handler *handler = &connection->loop->server->handler;
     exchange->http.reply.len = 0;
@@ -349,6 +373,7 @@ void connection_close(struct connection *connection)
 {
     struct net_loop *loop = connection->loop;
     if (connection->fd < 0) return;
+    request_tear(connection);
     if (connection->tls) SSL_free(connection->tls);
     connection->tls = NULL;
     atomic_fetch_sub_explicit(connection_is_guest(connection) ? &loop->server->guests_open
@@ -360,7 +385,9 @@ void connection_close(struct connection *connection)
     link_remove(&connection->queue);
     bool is_busy = connection->state == CONNECTION_BUSY;
     connection_enter(connection, is_busy ? CONNECTION_GONE : CONNECTION_CLOSED);
-    if (is_busy) tell_left(connection);
+    if (!is_busy) return;
+    tell_left(connection);
+    tell_sent(connection);
 }
 
 void http_peer(const struct http_exchange *http, char out[HTTP_PEER_BYTES])

@@ -128,9 +128,11 @@ void exchange_next(struct exchange *exchange)
     buf_forget(&exchange->trailer);
     exchange->http.user = exchange->port_context = NULL;
     exchange->http.left = NULL;
+    exchange->http.sent = NULL;
     exchange->http.has_acted = false;
     exchange->head_whole = exchange->moved = exchange->continue_sent = false;
     exchange->packed = exchange->gzipped = exchange->begun = false;
+    exchange->streams = exchange->paused = false;
     exchange->body_bytes = exchange->scanned_bytes = 0;
     if (exchange->input_at == exchange->input.len) {
         exchange->input_at = 0;

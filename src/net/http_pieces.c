@@ -83,18 +83,27 @@ bool http_reply_piece(struct http_exchange *http, struct slice bytes)
     return true;
 }
 
-void http_reply_end(struct http_exchange *http)
+static void reply_end(struct exchange *exchange, bool is_whole)
 {
-    struct exchange *exchange = (struct exchange *)http;
     struct connection *connection = exchange->connection;
     ensure(exchange->begun);
     if (connection->state == CONNECTION_GONE) {
         connection_enter(connection, CONNECTION_CLOSED);
         return;
     }
-    if (exchange->chunked && !exchange->bare) buf_text(exchange_output(exchange), "0\r\n\r\n");
-    if (connection->loop->draining && !connection_is_guest(connection)) connection->closing = true;
+    if (is_whole && exchange->chunked && !exchange->bare) buf_text(exchange_output(exchange), "0\r\n\r\n");
+    if (!is_whole || (connection->loop->draining && !connection_is_guest(connection))) connection->closing = true;
     reply_finish(exchange);
+}
+
+void http_reply_end(struct http_exchange *http)
+{
+    reply_end((struct exchange *)http, true);
+}
+
+void http_reply_tear(struct http_exchange *http)
+{
+    reply_end((struct exchange *)http, false);
 }
 
 bool http_client_left(const struct http_exchange *http)

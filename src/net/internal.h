@@ -162,6 +162,8 @@ struct exchange {
     bool begun;   /* the reply goes out in pieces ... */
     bool chunked; /* ... each as a chunk ... */
     bool bare;    /* ... or none of them does, because such a reply has no body */
+    bool streams; /* its body is handed over as it comes ... */
+    bool paused;  /* ... and nobody takes more of it now */
 };
 
 /* ---- loops ---- */
@@ -289,6 +291,8 @@ void connection_free(struct connection *connection);
 enum http_progress request_parse(struct connection *connection);
 /* Hands the whole request to the handler. */
 void request_hand_over(struct connection *connection);
+/* A body that is handed over as it comes will not come to its end. */
+void request_tear(struct connection *connection);
 /* Room for the next read behind the bytes that have arrived; false when all connections together hold too
  * much. */
 bool request_make_room(struct exchange *exchange);

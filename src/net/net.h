@@ -58,6 +58,9 @@ struct http_exchange {
     /* Set by a handler that waits for something: called once on the loop's thread when the client leaves (see
      * http_client_left) before the reply. It must not answer within. NULL: nobody cares. */
     void (*left)(struct http_exchange *exchange);
+    /* Set by a handler that replies in pieces: called on the loop's thread each time when all pieces so far are
+     * written, and when the connection is closed. It must not answer within. NULL: nobody waits for that. */
+    void (*sent)(struct http_exchange *exchange);
     /* Set by the handler before http_reply: what was asked for is done, and a client that is told to try again would
      * do it twice. */
     bool has_acted;
@@ -96,6 +99,8 @@ void http_reply_begin(struct http_exchange *exchange, int status, struct slice c
 bool http_reply_piece(struct http_exchange *exchange, struct slice bytes);
 /* The exchange is gone afterwards. */
 void http_reply_end(struct http_exchange *exchange);
+/* The same where the reply broke off: the connection is closed without a last chunk, so that the client knows. */
+void http_reply_tear(struct http_exchange *exchange);
 
 /* True when the client has closed its connection, or its side of it, while the handler has the exchange. */
 bool http_client_left(const struct http_exchange *exchange);
@@ -167,8 +172,17 @@ struct net_port_handler {
      * now or later, also when the port is closed meanwhile. NULL: everybody is welcome. */
     void (*guard)(void *context, struct net_guest *guest);
     net_admit *admit; /* NULL: all requests are let in */
+    /* Bodies that are handed over as they come; NULL: none is. `streams` is asked when the head of a request with a
+     * chunked body is whole. After a true, `piece` takes the body; its false stops the reading until http_body_resume.
+     * Then follows `request`, with an empty body, or `torn`: the request did not come to its end and is gone. The
+     * headers are valid in `streams` and `request` only. On the loop's thread. */
+    bool (*streams)(void *context, struct http_exchange *exchange);
+    bool (*piece)(void *context, struct http_exchange *exchange, struct slice bytes);
+    void (*torn)(void *context, struct http_exchange *exchange);
     void *context;
 };
+/* On the loop's thread, between `streams` and `request` or `torn`. */
+void http_body_resume(struct http_exchange *exchange);
 struct net_port *net_port_open(struct net_server *server, const struct net_port_handler *handler, char *error,
                                size_t error_len);
 /* The port that the guest has connected from; 0: that is not on 127.0.0.1. And the one that it came to. */

@@ -108,7 +108,33 @@ static enum http_progress head_admit(struct connection *connection)
     exchange->head_whole = true;
     exchange->moved = false;
     exchange->chunks = (struct http_chunks){.trailer = &exchange->trailer};
+    const struct net_port *port = connection->port;
+    if (port && port->handler.streams && head->chunked && head->coding == HTTP_CODING_NONE) {
+        head_show(exchange);
+        exchange->streams = port->handler.streams(port->handler.context, &exchange->http);
+        if (exchange->streams) exchange->body_max = UINT64_MAX; /* nothing of it stays here */
+    }
     return HTTP_WHOLE;
+}
+
+void request_tear(struct connection *connection)
+{
+    struct exchange *exchange = connection->exchange;
+    if (!exchange || !exchange->streams) return;
+    exchange->streams = exchange->paused = false;
+    ensure(connection->port);
+    connection->port->handler.torn(connection->port->handler.context, &exchange->http);
+}
+
+/* Hands on what was decoded, and forgets it. */
+static void body_hand_on(struct connection *connection, size_t at, size_t body, size_t rest)
+{
+    struct exchange *exchange = connection->exchange;
+    const struct net_port_handler *handler = &connection->port->handler;
+    struct slice bytes = {exchange->input.data + at, body};
+    if (body && !handler->piece(handler->context, &exchange->http, bytes)) exchange->paused = true;
+    memmove(exchange->input.data + at, exchange->input.data + at + body, rest);
+    exchange->input.len = at + rest;
 }
 
 static enum http_progress head_unfinished(struct connection *connection, struct slice bytes)
@@ -143,8 +169,12 @@ static enum http_progress chunks_parse(struct connection *connection)
     enum http_progress progress = http_chunks_decode(&exchange->chunks, exchange->input.data + at,
                                                      exchange->input.len - at, exchange->body_max,
                                                      header_limit(connection), &body, &rest);
-    exchange->body_bytes += body;
-    exchange->input.len = at + body + rest;
+    if (exchange->streams) {
+        body_hand_on(connection, at, body, rest);
+    } else {
+        exchange->body_bytes += body;
+        exchange->input.len = at + body + rest;
+    }
     if (progress != HTTP_REFUSED) return progress;
     return refused(connection, exchange->chunks.fault.status, exchange->chunks.fault.reason);
 }
@@ -212,6 +242,7 @@ void request_hand_over(struct connection *connection)
         ensure(http_head_parse(head, bytes, http->headers, (uint32_t)server->limits.header_count) ==
                HTTP_WHOLE);
     }
+    exchange->streams = exchange->paused = false;
     head_show(exchange);
     http->body = http->body_sent = (struct slice){exchange->input.data + exchange->input_at + head->bytes,
                                                   exchange->body_bytes};

@@ -45,6 +45,10 @@ struct rest_call {
      * status, content_type and headers as they stand; `done` ends the reply and sends what is in `reply` as
      * its last piece. False: the client has gone. From any thread. */
     bool (*piece)(struct rest_call *call, struct slice bytes);
+    /* Whether LIMIT_STREAM_WINDOW_BYTES of pieces wait for the client: whoever can wait should, until `taken`, which
+     * the handler has set before its first piece; that is called on the call's loop, before `done` was. */
+    bool (*is_full)(const struct rest_call *call);
+    void (*taken)(struct rest_call *call);
     /* Whoever asked has closed its connection, so that nobody takes an answer. NULL: not known. On the thread
      * that the call came in by only. */
     bool (*gone)(const struct rest_call *call);
@@ -58,6 +62,7 @@ struct rest_call {
     struct slice headers;      /* ready lines, each ended by CRLF, in the arena */
     struct slice request_id;   /* of x-amzn-RequestId, in the arena; empty: any */
     bool is_bare;              /* `headers` and content_type are all there is: nothing of the server's own is added */
+    bool is_torn; /* a reply in pieces that broke off: `done` closes the connection, without an end of the reply */
     struct buf *reply;
 
     /* filled by rest_route */

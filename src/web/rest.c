@@ -31,6 +31,8 @@ struct web_rest {
     struct pattern_task *flow; /* ... this one */
     struct net_task task;      /* brings the answer back to the loop */
     _Atomic bool has_left;     /* the client does not take what is sent any more */
+    _Atomic size_t waiting;    /* bytes of pieces that are not written yet */
+    size_t handed;             /* of these, what the connection has; the loop's own */
     bool in_pieces;            /* its head was sent; the loop's own */
 };
 
@@ -73,13 +75,17 @@ static void finish_on_loop(struct net_task *task)
     struct web_rest *rest = (struct web_rest *)((char *)task - offsetof(struct web_rest, task));
     struct http_exchange *exchange = rest->exchange;
     exchange->left = NULL;
+    exchange->sent = NULL;
     exchange->has_acted = rest->call.is_bare || (rest->call.status < 400 && acts(exchange));
     if (!rest->in_pieces) {
         http_reply(exchange, rest->call.status, content_type_of(&rest->call), all_headers(rest));
         return;
     }
     if (exchange->reply.len) http_reply_piece(exchange, buf_view(&exchange->reply));
-    http_reply_end(exchange);
+    if (rest->call.is_torn)
+        http_reply_tear(exchange);
+    else
+        http_reply_end(exchange);
 }
 
 static void call_done(struct rest_call *call)
@@ -90,6 +96,15 @@ static void call_done(struct rest_call *call)
 }
 
 /* ---- replies in pieces ---- */
+
+static void exchange_sent(struct http_exchange *exchange)
+{
+    struct web_rest *rest = exchange->user;
+    if (!rest->handed) return;
+    atomic_fetch_sub(&rest->waiting, rest->handed);
+    rest->handed = 0;
+    if (rest->call.taken) rest->call.taken(&rest->call);
+}
 
 static void piece_on_loop(struct net_task *task)
 {
@@ -103,7 +118,11 @@ static void piece_on_loop(struct net_task *task)
         buf_free(&rest->exchange->reply);
         rest->exchange->reply = later;
     }
-    if (!http_reply_piece(rest->exchange, piece->bytes)) atomic_store(&rest->has_left, true);
+    rest->handed += piece->bytes.len;
+    if (!http_reply_piece(rest->exchange, piece->bytes)) {
+        atomic_store(&rest->has_left, true);
+        exchange_sent(rest->exchange);
+    }
     free(piece);
 }
 
@@ -115,8 +134,14 @@ static bool call_piece(struct rest_call *call, struct slice bytes)
     if (bytes.len) memcpy(piece + 1, bytes.data, bytes.len);
     *piece = (struct piece){
         .task.run = piece_on_loop, .rest = rest, .bytes = {(char *)(piece + 1), bytes.len}};
+    atomic_fetch_add(&rest->waiting, bytes.len);
     net_post(rest->exchange->loop, &piece->task);
     return true;
+}
+
+static bool call_is_full(const struct rest_call *call)
+{
+    return atomic_load(&((const struct web_rest *)call)->waiting) >= LIMIT_STREAM_WINDOW_BYTES;
 }
 
 static void exchange_left(struct http_exchange *exchange)
@@ -215,6 +240,7 @@ static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange,
     rest->web = web;
     exchange->user = rest;
     exchange->left = exchange_left;
+    exchange->sent = exchange_sent;
     rest->call = (struct rest_call){.method = exchange->method_text,
                                     .path = exchange->path,
                                     .query = exchange->query,
@@ -225,6 +251,7 @@ static struct web_rest *rest_of(struct web *web, struct http_exchange *exchange,
                                     .arena = &exchange->arena,
                                     .done = call_done,
                                     .piece = call_piece,
+                                    .is_full = call_is_full,
                                     .gone = call_is_gone,
                                     .reply = &exchange->reply};
     return rest;

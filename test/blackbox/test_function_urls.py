@@ -2,6 +2,7 @@
 import base64
 import http.client
 import json
+import socket
 import urllib.parse
 
 import botocore.exceptions
@@ -301,3 +302,106 @@ def test_a_handler_that_streams(server, client, unused_name):
     assert (text, headers["set-cookie"]) == (b"<p>there</p>", "a=1")
     assert ask(server, "GET", f"/_url/{unused_name}/plain")[::2] == (200, b"ab")
     client.delete_function(FunctionName=unused_name)
+
+
+PIECES = """
+import { existsSync } from 'node:fs';
+const written = async (stream, bytes) => {
+  if (!stream.write(bytes)) await new Promise((resolve) => stream.once('drain', resolve));
+};
+export const handler = awslambda.streamifyResponse(async (event, stream) => {
+  const path = event.rawPath, { file } = event.queryStringParameters ?? {};
+  if (path === '/idle') { stream.end('idle'); return; }
+  if (path !== '/plain') stream = awslambda.HttpResponseStream.from(stream, { statusCode: 201,
+    headers: { 'Content-Type': 'text/x-piece' } });
+  if (path === '/plain') { stream.end('plain'); return; }
+  if (path === '/large') {
+    const mb = Number(event.queryStringParameters.mb), piece = Buffer.alloc(1 << 20, 'x');
+    for (let i = 0; i < mb; i++) await written(stream, piece);
+    stream.end();
+    return;
+  }
+  stream.write('first');
+  while (file && !existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 10));
+  if (path === '/error') throw new Error('in the middle');
+  if (path === '/exit') process.exit(3);
+  stream.end('second');
+});
+"""
+
+
+@pytest.fixture(scope="module")
+def pieces(server, client):
+    name = "made-in-pieces"
+    client.create_function(FunctionName=name, Runtime="nodejs20.x", Handler="index.handler", Role=ROLE,
+                           Timeout=120, Code={"ZipFile": archive({"index.mjs": PIECES})})
+    client.put_function_concurrency(FunctionName=name, ReservedConcurrentExecutions=1)
+    made = ask(server, "POST", f"/2021-10-31/functions/{name}/url",
+               json.dumps({"AuthType": "NONE", "InvokeMode": "RESPONSE_STREAM"}))
+    assert made[0] == 201, made # by hand: not every boto3 knows the mode
+    yield name
+    client.delete_function(FunctionName=name)
+
+
+def stream_of(server, name, path, receive_bytes=None):
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=180)
+    if receive_bytes:
+        connection.sock = socket.socket()
+        connection.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
+        connection.sock.settimeout(180)
+        connection.sock.connect(("127.0.0.1", server.port))
+    connection.request("GET", f"/_url/{name}{path}")
+    return connection, connection.getresponse()
+
+
+def test_a_stream_is_sent_as_it_is_made(server, pieces, tmp_path):
+    """The first piece is there before the function may write the second."""
+    go = tmp_path / "go"
+    connection, reply = stream_of(server, pieces, f"/?file={go}")
+    assert (reply.status, reply.getheader("content-type")) == (201, "text/x-piece")
+    assert reply.read(5) == b"first"
+    go.touch()
+    assert reply.read() == b"second"
+    connection.close()
+    status, headers, text = ask(server, "GET", f"/_url/{pieces}/plain")
+    assert (status, headers["content-type"], text) == (200, "application/octet-stream", b"plain")
+
+
+@pytest.mark.parametrize("path", ["/error", "/exit"])
+def test_a_stream_that_breaks_off_is_seen_to_be_torn(server, pieces, tmp_path, path):
+    go = tmp_path / "go"
+    connection, reply = stream_of(server, pieces, f"{path}?file={go}")
+    assert (reply.status, reply.read(5)) == (201, b"first")
+    go.touch()
+    with pytest.raises(http.client.IncompleteRead):
+        reply.read()
+    connection.close()
+    eventually(lambda: ask(server, "GET", f"/_url/{pieces}/idle")[0] == 200, "the function serves again")
+
+
+def test_a_stream_may_be_larger_than_an_answer_but_not_without_end(server, pieces):
+    assert ask(server, "GET", f"/_url/{pieces}/large?mb=19")[::2] == (201, b"x" * (19 << 20))
+    connection, reply = stream_of(server, pieces, "/large?mb=22")
+    with pytest.raises(http.client.IncompleteRead) as torn:
+        reply.read()
+    assert len(torn.value.partial) <= 20 << 20
+    connection.close()
+    eventually(lambda: ask(server, "GET", f"/_url/{pieces}/idle")[0] == 200, "the function serves again")
+
+
+def test_a_slow_reader_of_a_stream_gets_all_of_it(server, pieces):
+    """The function waits meanwhile: another call finds its only process busy."""
+    connection, reply = stream_of(server, pieces, "/large?mb=19", receive_bytes=4096)
+    assert reply.read(10) == b"x" * 10
+    for _ in range(20):
+        assert ask(server, "GET", f"/_url/{pieces}/idle")[0] == 429
+    assert len(reply.read()) == (19 << 20) - 10
+    connection.close()
+
+
+def test_a_reader_of_a_stream_that_leaves_holds_nothing(server, pieces):
+    connection, reply = stream_of(server, pieces, "/large?mb=19", receive_bytes=4096)
+    assert reply.read(10) == b"x" * 10
+    reply.close()
+    connection.close()
+    eventually(lambda: ask(server, "GET", f"/_url/{pieces}/idle")[0] == 200, "the function is free again")
