@@ -27,6 +27,7 @@
 
 /* What this server does for a job. */
 struct work {
+    struct drive_owned owned; /* first; its arena has the page */
     struct driven *driven;
     unsigned users;       /* shares, units and the one that tells */
     struct share *leader; /* NULL: none */
@@ -37,17 +38,16 @@ struct work {
     bool is_stale; /* it begins anew: shares were added, or the job was changed */
     bool has_found;
     int64_t next;
-    struct arena page_arena;
     struct raw_look page;
     bool has_page, is_end;
     int64_t attempts, backoff_ms;
 };
 
 struct unit {
+    struct drive_owned owned; /* first */
     struct ring all, queue;
     struct work *work;
     struct share *share;
-    struct arena arena;
     struct slice task, item; /* JSON; the item may have NULL data */
     int64_t attempt;
     unsigned tries; /* to have the target called, in vain */
@@ -58,8 +58,7 @@ static void work_release(struct work *work)
 {
     if (--work->users) return;
     work->driven->own = NULL;
-    arena_free(&work->page_arena);
-    free(work);
+    drive_disown(&work->owned);
 }
 
 /* Something has changed for who leads, or may. */
@@ -98,8 +97,7 @@ static void unit_free(struct unit *unit)
     work->count--;
     unit->share->busy--;
     task_signal_give(&unit->share->kept);
-    arena_free(&unit->arena);
-    free(unit);
+    drive_disown(&unit->owned);
 }
 
 /* Says it until it is heard; 0: never, since the drive ends. */
@@ -245,10 +243,10 @@ static void unit_run(void *argument)
     bool is_called = outcome.end != DRIVE_NOT_RUN;
     bool is_last = outcome.is_final || unit->attempt >= work->attempts;
     if (outcome.end == DRIVE_ANSWERED) {
-        unit->result = arena_copy(&unit->arena, outcome.text);
+        unit->result = arena_copy(&unit->owned.arena, outcome.text);
         unit_end(unit);
     } else if (is_called && is_last) {
-        unit->reason = arena_copy(&unit->arena, outcome.text);
+        unit->reason = arena_copy(&unit->owned.arena, outcome.text);
         unit_end(unit);
     } else if (unit_pause(unit, is_called ? backoff_us(work, unit->attempt)
                                           : drive_pause_us(driven->drive, ++unit->tries))) {
@@ -281,16 +279,16 @@ static bool page_next(struct work *work)
 {
     struct driven *driven = work->driven;
     struct slice object;
-    struct arena *arena = &work->page_arena;
+    struct arena *arena = &work->owned.arena;
     while (work->has_page && raw_look_next(&work->page, NULL, &object)) {
         struct slice task = raw_member(arena, object, "task"), item = raw_member(arena, object, "item");
         struct share *share = &driven->shares[hash_bytes(task) % share_count_of(driven)];
         if (!share_seats(share) || is_in_hand(work, task)) continue;
-        struct unit *unit = must_zero(1, sizeof *unit);
+        struct unit *unit = drive_own(driven->drive, sizeof *unit);
         unit->work = work;
         unit->share = share;
-        unit->task = arena_copy(&unit->arena, task);
-        if (item.data) unit->item = arena_copy(&unit->arena, item);
+        unit->task = arena_copy(&unit->owned.arena, task);
+        if (item.data) unit->item = arena_copy(&unit->owned.arena, item);
         unit->attempt = 1;
         ring_append(&work->units, &unit->all);
         work->count++;
@@ -344,7 +342,7 @@ static void drive_end(struct work *work, struct share *share, bool is_there)
 static void page_read(struct work *work, struct share *share, int64_t wait_ms)
 {
     struct driven *driven = work->driven;
-    struct arena *arena = &work->page_arena;
+    struct arena *arena = &work->owned.arena;
     struct slice path = drive_path(task_arena(), "/v1/jobs/%n/tasks", driven->name);
     path = arena_printf(task_arena(), "%.*s?from=%lld&wait=%lld", SLICE_ARG(path), (long long)work->next,
                         (long long)wait_ms);
@@ -411,7 +409,7 @@ static void job_share(struct share *share)
     struct driven *driven = share->driven;
     struct work *work = driven->own;
     if (!work) {
-        work = driven->own = must_zero(1, sizeof *work);
+        work = driven->own = drive_own(driven->drive, sizeof *work);
         work->driven = driven;
         ring_init(&work->units);
         ring_init(&work->ready);

@@ -141,6 +141,7 @@ static const struct node *code_of(struct serverless *serverless, const struct no
     end = put_patterns(serverless, end, node_member(serverless->root, "package"));
     end = put_patterns(serverless, end, node_member(source, "package"));
     *end = NULL;
+    if (!patterns->first) return make_tree(serverless->arena, source, "'.'");
     return make_tree(serverless->arena, source, "{'Path':'.','Patterns':%n}", patterns);
 }
 
