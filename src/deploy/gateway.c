@@ -392,31 +392,19 @@ static struct slice stage_attribute(struct deploy *deploy, struct resource *reso
     return name.len ? SLICE_NONE : rest;
 }
 
+#define STAGE_FUNCTIONS                                                                                      \
+    .want = want_stage, .have = have_stage, .create = send_stage, .update = send_stage, .remove = remove_stage,  \
+    .attribute = stage_attribute
 const struct kind kind_http_stage = {.type = "AWS::ApiGatewayV2::Stage",
                                      .known = "ApiId StageName AutoDeploy Description DeploymentId Tags",
-                                     .want = want_stage,
-                                     .have = have_stage,
-                                     .create = send_stage,
-                                     .update = send_stage,
-                                     .remove = remove_stage,
-                                     .attribute = stage_attribute};
+                                     STAGE_FUNCTIONS};
 const struct kind kind_rest_stage = {.type = "AWS::ApiGateway::Stage",
                                      .known = "RestApiId StageName DeploymentId Description Tags",
-                                     .want = want_stage,
-                                     .have = have_stage,
-                                     .create = send_stage,
-                                     .update = send_stage,
-                                     .remove = remove_stage,
-                                     .attribute = stage_attribute};
+                                     STAGE_FUNCTIONS};
 /* A deployment that names a stage makes it, where the template has no stage of its own. */
 const struct kind kind_deployment = {.type = "AWS::ApiGateway::Deployment",
                                      .known = "RestApiId StageName StageDescription Description",
-                                     .want = want_stage,
-                                     .have = have_stage,
-                                     .create = send_stage,
-                                     .update = send_stage,
-                                     .remove = remove_stage,
-                                     .attribute = stage_attribute};
+                                     STAGE_FUNCTIONS};
 
 bool deployment_is_nothing(const struct deploy *deploy, const struct template_resource *source)
 {

@@ -226,6 +226,8 @@ bool lambda_show(struct request *request, struct change *change, lambda_put *put
 
 /* Answers with the part "alias:live", ... of the function. False: there is none, which is not answered yet. */
 bool lambda_get_part(struct request *request, const char *prefix, struct slice suffix, lambda_put *put);
+/* Adds its deletion to a change. False: there is none. */
+bool lambda_delete_part(struct change *change, const char *prefix, struct slice suffix);
 
 /* ---- lists ---- */
 

@@ -243,6 +243,13 @@ bool lambda_get_part(struct request *request, const char *prefix, struct slice s
     return part || failed;
 }
 
+bool lambda_delete_part(struct change *change, const char *prefix, struct slice suffix)
+{
+    const struct part *part = change->before ? entry_part_of(change->before, prefix, suffix) : NULL;
+    if (part) change_delete(change, part->name);
+    return part != NULL;
+}
+
 /* ---- lists ---- */
 
 uint32_t lambda_list_max(const struct node *max)

@@ -198,11 +198,8 @@ OPERATION(get_url, TARGET_QUALIFIED, URL_GET)
 
 static enum step delete_step(struct request *request, struct change *change, void *context)
 {
-    const struct part *part = NULL;
     (void)context;
-    if (change->before) part = entry_part_of(change->before, PART_URL, qualifier_of(request));
-    if (!part) return answer_none(request);
-    change_delete(change, part->name);
+    if (!lambda_delete_part(change, PART_URL, qualifier_of(request))) return answer_none(request);
     return STEP_COMMIT;
 }
 
