@@ -3,13 +3,12 @@ import concurrent.futures
 import json
 import urllib.request
 
+import places
 import pytest
 from cli import items, output, quipu
-from lambdas import Function, eventually, lambda_client, send
-from support.engines import ENGINES, database
+from lambdas import Function, eventually
+from support.engines import ENGINES
 from support.process import Quipu
-
-KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 # Fails as often as its data says, tells what it was given, and how many of its kind run.
 SEND = """
@@ -25,18 +24,7 @@ def handle(event):
 """
 
 
-class Place:
-    def __init__(self, url):
-        self.url, self.functions = url, lambda_client(url)
-
-    def ask(self, method, path, body=None):
-        return send(self.url, method, path, body)
-
-    def ok(self, method, path, body=None):
-        status, reply = self.ask(method, path, body)
-        assert status in (200, 201), (method, path, status, reply)
-        return reply
-
+class Place(places.Place):
     def submit(self, queue, id, data=None):
         return self.ok("POST", f"/v1/work/{queue}/{id}", {"data": data})
 
@@ -51,14 +39,8 @@ class Place:
 @pytest.fixture(scope="module", params=ENGINES)
 def place(request, tmp_path_factory):
     """On other engines two servers share the work."""
-    if request.param == "embedded":
-        with Quipu("--memory") as server:
-            yield Place(server.url)
-        return
-    with database(request.param) as data:
-        first, second = (["--on", data.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
-        with Quipu(*first, env=KEYS) as server, Quipu(*second, env=KEYS):
-            yield Place(server.url)
+    with places.served(request.param, tmp_path_factory) as url:
+        yield Place(url)
 
 
 @pytest.fixture(scope="module")

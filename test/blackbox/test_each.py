@@ -4,12 +4,11 @@ import os
 import subprocess
 import urllib.request
 
+import places
 import pytest
-from lambdas import Function, eventually, lambda_client, send
-from support.engines import ENGINES, database
+from lambdas import Function, eventually
+from support.engines import ENGINES
 from support.process import BINARY, Quipu
-
-KEYS = {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local"}
 
 # Fails as often as its item says.
 PAGE = """
@@ -22,18 +21,7 @@ def handle(event):
 """
 
 
-class Place:
-    def __init__(self, url):
-        self.url, self.functions = url, lambda_client(url)
-
-    def ask(self, method, path, body=None):
-        return send(self.url, method, path, body)
-
-    def ok(self, method, path, body=None):
-        status, reply = self.ask(method, path, body)
-        assert status in (200, 201), (method, path, status, reply)
-        return reply
-
+class Place(places.Place):
     def lines(self, job, query, body):
         request = urllib.request.Request(f"{self.url}/v1/jobs/{job}/items?{query}", body.encode(), method="POST")
         with urllib.request.urlopen(request, timeout=60) as reply:
@@ -56,14 +44,8 @@ class Place:
 @pytest.fixture(scope="module", params=ENGINES)
 def place(request, tmp_path_factory):
     """On other engines two servers share the tasks."""
-    if request.param == "embedded":
-        with Quipu("--memory") as server:
-            yield Place(server.url)
-        return
-    with database(request.param) as data:
-        first, second = (["--on", data.url, "--functions", str(tmp_path_factory.mktemp("functions"))] for _ in "ab")
-        with Quipu(*first, env=KEYS) as server, Quipu(*second, env=KEYS):
-            yield Place(server.url)
+    with places.served(request.param, tmp_path_factory) as url:
+        yield Place(url)
 
 
 @pytest.fixture(scope="module")
@@ -230,7 +212,8 @@ def test_a_server_that_was_killed_goes_on(tmp_path, unused_name):
 def test_job_start_sends_a_file_and_goes_on(here, tmp_path, unused_name):
     def start(*words, stdin=None):
         return subprocess.run([BINARY, "job", "start", unused_name, "--each", "nobody", "--paused", "true", *words,
-                               "--on", here.url], input=stdin, capture_output=True, text=True, timeout=60, env=KEYS)
+                               "--on", here.url], input=stdin, capture_output=True, text=True,
+                           timeout=60, env=places.KEYS)
 
     file = tmp_path / "items.jsonl"
     file.write_text("".join(f'{{"n": {n}}}\n\n' for n in range(5000)))
@@ -245,7 +228,8 @@ def test_job_start_sends_a_file_and_goes_on(here, tmp_path, unused_name):
     assert start("--items", "-", stdin=file.read_text()).returncode == 0  # once more changes nothing
     ended = start("--items", "-", stdin="{}\n")
     assert ended.returncode == 1 and "5000 items already" in ended.stderr
-    ended = subprocess.run([BINARY, "job", "start", unused_name], capture_output=True, text=True, timeout=60, env=KEYS)
+    ended = subprocess.run([BINARY, "job", "start", unused_name], capture_output=True, text=True,
+                           timeout=60, env=places.KEYS)
     assert ended.returncode == 2 and "--each is missing" in ended.stderr
     ended = start("--items", "-", "--parent", "{}")
     assert ended.returncode == 2 and "parent must be" in ended.stderr
