@@ -286,6 +286,15 @@ bool attribute_equal(struct arena *arena, struct slice a, struct slice b)
 
 static const char *attribute_put_next(struct buf *out, struct json_reader *reader, unsigned depth);
 
+/* A name without an escape is written as it came, quotes and all. */
+static void put_name(struct buf *out, const struct json_reader *reader, struct slice name)
+{
+    if (name.data > reader->start && name.data < reader->end)
+        buf_put(out, name.data - 1, name.len + 2);
+    else
+        json_put_string(out, name);
+}
+
 static const char *attribute_put_map(struct buf *out, struct json_reader *reader, unsigned depth)
 {
     struct slice name;
@@ -296,7 +305,7 @@ static const char *attribute_put_map(struct buf *out, struct json_reader *reader
     while (!fault && json_member(reader, &name)) {
         if (!first) buf_byte(out, ',');
         first = false;
-        json_put_string(out, name);
+        put_name(out, reader, name);
         buf_byte(out, ':');
         fault = attribute_put_next(out, reader, depth);
     }

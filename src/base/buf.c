@@ -7,6 +7,8 @@
 #include "base/fail.h"
 #include "base/print.h"
 
+#define QUICK_BYTES 4096 /* below it buffers grow in larger steps: requests and replies mostly end there */
+
 void buf_free(struct buf *buf)
 {
     free(buf->data);
@@ -15,7 +17,7 @@ void buf_free(struct buf *buf)
 
 void buf_grow(struct buf *buf, size_t more)
 {
-    size_t cap = buf->cap ? buf->cap * 2 : 256;
+    size_t cap = !buf->cap ? 256 : buf->cap < QUICK_BYTES ? buf->cap * 4 : buf->cap * 2;
     if (cap < buf->len + more) cap = buf->len + more;
     buf->data = must_realloc(buf->data, cap);
     buf->cap = cap;

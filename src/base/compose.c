@@ -166,22 +166,47 @@ static void put_comma(struct buf *out)
     if (out->len && !strchr("{[,:", out->data[out->len - 1])) buf_byte(out, ',');
 }
 
+/* The next argument; a segment with one that is not there is left out. */
+static struct slice next_slice(struct composer *composer, va_list *args)
+{
+    struct slice slice = va_arg(*args, struct slice);
+    composer->is_lacking |= !slice.data;
+    return slice;
+}
+
+static void segment_begin(struct composer *composer)
+{
+    composer->segment_start = composer->out->len;
+    composer->segment_names = composer->name_count;
+    composer->is_lacking = false;
+}
+
+static void segment_end(struct composer *composer)
+{
+    if (!composer->is_lacking) return;
+    composer->out->len = composer->segment_start;
+    composer->name_count = composer->segment_names;
+}
+
 static void put_argument(struct composer *composer, char kind, va_list *args)
 {
     struct buf *out = composer->out;
     switch (kind) {
-    case 'S': put_typed(out, 'S', va_arg(*args, struct slice)); return;
+    case 'S': put_typed(out, 'S', next_slice(composer, args)); return;
     case 'N': put_number(out, va_arg(*args, int64_t)); return;
-    case 'J': attribute_put_plain(out, composer->arena, va_arg(*args, struct slice)); return;
-    case 'P': plain_put_attribute(out, composer->arena, va_arg(*args, struct slice)); return;
-    case 'A': buf_slice(out, va_arg(*args, struct slice)); return;
-    case 'r': put_raw(composer, va_arg(*args, struct slice)); return;
-    case 's': put_string(out, va_arg(*args, struct slice)); return;
+    case 'J': attribute_put_plain(out, composer->arena, next_slice(composer, args)); return;
+    case 'P': plain_put_attribute(out, composer->arena, next_slice(composer, args)); return;
+    case 'A': buf_slice(out, next_slice(composer, args)); return;
+    case 'r': put_raw(composer, next_slice(composer, args)); return;
+    case 's': put_string(out, next_slice(composer, args)); return;
     case 'd': json_put_int(out, va_arg(*args, int64_t)); return;
     case 'b': buf_slice(out, va_arg(*args, int) ? SLICE("true") : SLICE("false")); return;
     case '#': put_names(composer); return;
     case 'O': buf_text(out, "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\""); return;
     case ',': put_comma(out); return;
+    case '[': segment_begin(composer); return;
+    case '?': composer->is_lacking |= !va_arg(*args, int); return;
+    case ']': segment_end(composer); return;
     case '%': buf_byte(out, '%'); return;
     default: ensure(composer->put_other); composer->put_other(composer, kind, args);
     }
@@ -192,6 +217,7 @@ void compose_with(struct composer *composer, const char *format, va_list args)
     const struct part *part = format_of(format)->parts;
     va_list own;
     composer->name_count = 0;
+    composer->is_lacking = false;
     va_copy(own, args);
     for (;; part++) {
         for (unsigned i = 0; i < part->word_count; i++) word_note(composer, part->words[i]);

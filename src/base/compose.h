@@ -10,10 +10,12 @@
  *   %#                "ExpressionAttributeNames":{...} for all #words since the last %# or the start
  *   %O                "ReturnValuesOnConditionCheckFailure":"ALL_OLD"
  *   %,                a comma, where something stands before it in the same object or array
+ *   %[ ... %]         what stands between is left out where a slice of it is not there
+ *   %? int            within such: and where this is 0
  *   %%                %
- * A slice that is not there counts as empty. Integers must be passed as int64_t, whatever their size. Formats are
- * literals: each is read once and remembered. Write attribute names as #words in expressions: many good words are
- * reserved. */
+ * Outside of %[ %] a slice that is not there counts as empty. Integers must be passed as int64_t, whatever their size.
+ * Formats are literals: each is read once and remembered. Write attribute names as #words in expressions: many good
+ * words are reserved. */
 #ifndef BASE_COMPOSE_H
 #define BASE_COMPOSE_H
 
@@ -37,6 +39,9 @@ struct composer {
     /* private */
     struct slice names[48]; /* #words since the last %#, each once */
     unsigned name_count;
+    size_t segment_start;   /* where the text of the last %[ began, */
+    unsigned segment_names; /* ... how many names there were then, */
+    bool is_lacking;        /* ... and something that it needs is not there */
 };
 void compose_with(struct composer *composer, const char *format, va_list args);
 

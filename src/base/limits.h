@@ -16,6 +16,10 @@
 #define LIMIT_EXPRESSION_OPERATORS  300
 #define LIMIT_EXPRESSION_IN         100
 #define LIMIT_EXPRESSION_DEPTH      1000 /* of parentheses and calls while parsing: ours, the parser recurses */
+#define LIMIT_STATEMENT_CHARACTERS  8192 /* of PartiQL */
+#define LIMIT_STATEMENT_PARTS       50   /* Queries and key reads that a SELECT is broken into */
+#define LIMIT_STATEMENT_BATCH       25   /* statements of BatchExecuteStatement */
+#define LIMIT_NEXT_TOKEN_CHARACTERS 32768
 #define LIMIT_PLACEHOLDER_BYTES     255
 #define LIMIT_PARAMETERS_BYTES      (2 * 1024 * 1024) /* all substituted names and values of a request */
 #define LIMIT_PAGE_BYTES            (1024 * 1024)     /* Query and Scan, before the filter */
@@ -33,11 +37,39 @@
 #define LIMIT_KEY_PARTS             4   /* hash attributes, and as many range attributes, of a global index */
 #define LIMIT_INDEX_NON_KEY         20  /* NonKeyAttributes of one index */
 #define LIMIT_PROJECTED_ATTRIBUTES  100 /* NonKeyAttributes of all indexes of a table together */
+#define LIMIT_VECTOR_INDEXES        5    /* of a table */
+#define LIMIT_VECTOR_DIMENSIONS     4096
+#define LIMIT_VECTOR_TOP            100  /* results of a search */
+#define LIMIT_VECTOR_FILTERS        20   /* INLINE_FILTER attributes of a vector index */
+#define LIMIT_VECTOR_MEMORY         2    /* ours: all vectors together take at most half of the machine's memory */
+#define LIMIT_VECTOR_EXACT          100000 /* ours: vectors that a search compares all of; of more, by sketches, some */
+#define LIMIT_VECTOR_CANDIDATES     (1 << 20) /* ours: that sketches leave to a search, 8 MB; of more it compares all */
+#define LIMIT_VECTOR_WAIT_MS        10000 /* ours: a search waits so long for an index that is loaded after a start */
 #define LIMIT_ATTRIBUTE_DEFINITIONS 256 /* more than all keys of a table and its indexes can use */
 #define LIMIT_TAGS                  50
+#define LIMIT_THROTTLE_BUCKETS      16384 /* ours: of tables, and as many of partitions, that throttling remembers */
+#define LIMIT_THROTTLE_TABLES       100   /* ours: tables that a test hook may say something of their own about */
+#define LIMIT_SCALING_POLICIES      50 /* of one scalable target */
 #define LIMIT_REPLICAS              50 /* regions of a global table */
 #define LIMIT_REGION_NAME           64 /* ours: the service knows its regions by name */
 #define LIMIT_TABLES                2500
+
+/* ---- Exports and imports ---- */
+#define LIMIT_TRANSFER_RECORD_BYTES (8 * 1024 * 1024) /* a line: an item of 400 KB in \u00XX fits thrice */
+#define LIMIT_TRANSFER_FILE_BYTES   (16 * 1024 * 1024) /* of a data file of an export, about; it is made in memory */
+#define LIMIT_TRANSFER_NESTING      64  /* of Ion values and their annotations while reading: the reader recurses */
+#define LIMIT_TRANSFER_COLUMNS      65536 /* of a row of CSV; an item of 400 KB cannot have more attributes */
+#define LIMIT_TRANSFER_WINDOW_LOG   27  /* memory that a Zstandard frame may ask for: 128 MB, the library's own limit */
+#define LIMIT_TRANSFER_OBJECTS      50000 /* that an import reads: the service's number */
+#define LIMIT_TRANSFER_JOBS         50 /* at a time, a thread each: the service's number for imports */
+#define LIMIT_RESTORES              50 /* of tables at a time, a thread each: the service's number */
+#define LIMIT_RESTORE_ITEMS         256 /* that a restore writes at once, so that other writers wait a moment only; */
+#define LIMIT_RESTORE_BYTES         (1024 * 1024) /* ... and their bytes, about */
+#define LIMIT_TRANSFER_KEPT_MS      (90 * 24 * 3600 * 1000ll) /* the note of a job that has ended: as the service */
+#define LIMIT_TRANSFER_TOKEN_MS     (8 * 3600 * 1000ll) /* a ClientToken names its job for so long: as the service */
+#define LIMIT_TRANSFER_BEGIN_MS     2000 /* that the writer waits for a new export to hold its view of the table */
+#define LIMIT_BUCKET_KEY_BYTES      1024 /* S3's */
+#define LIMIT_BUCKET_KEY_PARTS      64 /* folders in a key: a listing holds one open for each */
 
 /* ---- Numbers: 38 digits fit an unsigned __int128 ---- */
 #define LIMIT_NUMBER_DIGITS         38
@@ -49,6 +81,7 @@
 #define LIMIT_BODY_BYTES            (16 * 1024 * 1024) /* the service's own request limit */
 #define LIMIT_BUFFERED_BYTES        (1024 * 1024 * 1024) /* large requests in memory, of all connections together */
 #define LIMIT_HEADER_BYTES          (64 * 1024)        /* request line and headers together; XRay causes are long */
+#define LIMIT_DYNAMODB_HEADER_BYTES (16 * 1024)        /* the same of requests to DynamoDB: the service's own limit */
 #define LIMIT_HEADER_COUNT          100
 #define LIMIT_CONNECTIONS           10000
 #define LIMIT_FIBER_STACK_BYTES     (64 * 1024) /* only patterns' code runs there; what is used takes memory */
@@ -182,6 +215,7 @@
 #define LIMIT_ZONE_NAME             50          /* EventBridge Scheduler: of ScheduleExpressionTimezone */
 #define LIMIT_SCHEDULES             100000 /* with due times to come: each is in memory */
 #define LIMIT_SCHEDULES_FIRING      16     /* at a time: each is a task that may have an Input in hand */
+#define LIMIT_SCHEDULE_NEXT         100    /* due times in a reply: each is a search in the calendar */
 #define LIMIT_SCHEDULE_INPUT_BYTES  (256 * 1024) /* EventBridge Scheduler: of a target's Input */
 
 #define LIMIT_DRIVE_CONCURRENCY     1000 /* calls for one thing at a time, over all servers: Lambda's own default */
@@ -216,13 +250,54 @@
 /* ---- quipu load ---- */
 /* What an item of 400 KB may take as text: 6 bytes a byte in escapes (\u0001), 9 in empty texts of a list, and up to
  * 50 in numbers such as 1E-130, which are written out: 20 MB. The rest is for spaces and for names. */
+#define LIMIT_SQL_BYTES             (32 * 1024 * 1024) /* of statements from standard input */
+#define LIMIT_LINE_BYTES            65536              /* typed by a person */
+#define LIMIT_LINE_HISTORY          2000
 #define LIMIT_LOAD_VALUE_BYTES      (32 * 1024 * 1024)
 /* Values that these bytes may hold, since each takes some 80 bytes while it is looked at: one of an item counts at
  * least a byte of its 400 KB, and is two in DynamoDB's JSON, {"S":""}. */
 #define LIMIT_LOAD_VALUES           (1024 * 1024)
 
+/* ---- Backups ---- */
+#define LIMIT_BACKUP_READ_BYTES     (4 * 1024 * 1024) /* of a file or of the log's batches that one request reads */
+#define LIMIT_BACKUP_BLOCK_BYTES    (256 * 1024 * 1024) /* of one batch: far more than a commit makes of its 8 MB */
+#define LIMIT_BACKUP_PIECE_BYTES    (64 * 1024 * 1024) /* of a piece of the log; what is kept is forgotten by pieces */
+#define LIMIT_BACKUP_BASE_BYTES     (64 * 1024 * 1024) /* of a base's description: half a million files */
+#define LIMIT_BACKUP_CHECKPOINTS    4 /* of a server at a time: each holds files that the tables do not need any more */
+#define LIMIT_BACKUP_IDLE_MS        (10 * 60 * 1000) /* a checkpoint that nobody reads from is removed after this */
+#define LIMIT_BACKUP_FOLLOWERS      16 /* that a server knows by name */
+#define LIMIT_BACKUP_FOLLOWER_BYTES 120 /* of such a name, which is a label of /metrics */
+#define LIMIT_BACKUP_FOLLOWER_MS    (24LL * 3600 * 1000) /* one that did not ask for so long is forgotten */
+#define LIMIT_BACKUP_LOG_BYTES      (1024ull * 1024 * 1024) /* of log on disk; beyond it none is held for followers */
+#define LIMIT_BACKUP_BEHIND         100000 /* batches that a backup ships behind its base: writers may outrun it */
+#define LIMIT_BACKUP_WAIT_MS        20000 /* for a batch, in one request */
+#define LIMIT_BACKUP_BASE_MS        (24LL * 3600 * 1000) /* of log behind a base: more takes long to write anew */
+#define LIMIT_MEMORY_BACKUPS        100 /* of CreateBackup with --memory: each holds what has changed since */
+#define LIMIT_MEMORY_HISTORY_BYTES  (256ull * 1024 * 1024) /* of writes whose moments can be gone back to, in memory */
+#define LIMIT_BACKUP_KEPT_MS        (3650LL * 86400 * 1000) /* of --keep-log: ten years */
+
+/* ---- Console ---- */
+#define LIMIT_CONSOLE_FILE_BYTES    (4 * 1024 * 1024) /* of a file of the page in --console-folder */
+#define LIMIT_CONSOLE_STREAMS       100 /* open at a time, of each kind: 20 people with some tabs */
+#define LIMIT_CONSOLE_SECONDS       600 /* samples of a second that are kept: ten minutes */
+#define LIMIT_CONSOLE_TENS          8640 /* samples of ten seconds: a day */
+#define LIMIT_CONSOLE_HISTORY_BYTES (2 * 1024 * 1024) /* of memory for both */
+#define LIMIT_CONSOLE_CHANGES_BYTES (256 * 1024) /* of a watched table's changes that wait: nobody reads more */
+#define LIMIT_BATCH_ERROR_BYTES     4096 /* of what a function said, kept for the document of a failure */
+#define LIMIT_CONSOLE_MATCH_EVENTS  100 /* that a pattern is tried out on at a time: what a page shows */
+#define LIMIT_CONSOLE_MATCH_BYTES   (1024 * 1024) /* of them: a loop's thread matches them, for some milliseconds */
+#define LIMIT_CONSOLE_STUCK_MS      5000 /* a client that reads nothing for so long is not told of changes any more */
+#define LIMIT_CONSOLE_TOP           20 /* tables, and functions, that a sample names: the busiest */
+
+/* ---- Searches ---- */
+#define LIMIT_SLOW_THREADS          64 /* that search vectors: one for each processor, up to this */
+
 /* ---- Writer ---- */
 #define LIMIT_COMMIT_REQUESTS       4096             /* in one commit, so that nobody waits long for a stranger */
+#define LIMIT_JOURNAL_BYTES         (256ull * 1024 * 1024) /* beyond it everything is brought to the tables' files */
+/* Free on the disk of a data folder that is opened: RocksDB ends the process where its manifest, of some KB, does not
+ * fit. */
+#define LIMIT_ROOM_TO_OPEN_BYTES    (1024 * 1024)
 #define LIMIT_SEGMENT_BYTES         (32 * 1024 * 1024) /* of the commit log: four of them are kept to be used again */
 #define LIMIT_COMMIT_BYTES          (8 * 1024 * 1024)
 

@@ -99,3 +99,17 @@ size_t print_text(char *to, size_t room, const char *format, va_list args)
     ensure(len >= 0);
     return (size_t)len;
 }
+
+struct counted counted(unsigned long long count, const char *noun)
+{
+    struct counted out;
+    size_t len = strlen(noun);
+    ensure(len > 1 && len < 40);
+    char last = noun[len - 1], before = noun[len - 2];
+    bool is_y = last == 'y' && !strchr("aeiou", before);
+    bool hisses = last == 's' || last == 'x' || (last == 'h' && strchr("cs", before));
+    const char *end = count == 1 ? "" : is_y ? "ies" : hisses ? "es" : "s";
+    snprintf(out.text, sizeof out.text, "%llu %.*s%s", count, (int)(count != 1 && is_y ? len - 1 : len), noun,
+             end);
+    return out;
+}

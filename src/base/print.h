@@ -10,4 +10,10 @@
 size_t print_text(char *to, size_t room, const char *format, va_list args)
     __attribute__((format(printf, 3, 0)));
 
+/* "1 table", "2 tables": a count and what is counted, for printf in place. The noun is a short one. */
+struct counted {
+    char text[64];
+};
+struct counted counted(unsigned long long count, const char *noun);
+
 #endif

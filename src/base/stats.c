@@ -12,7 +12,13 @@ void histogram_add(struct histogram *histogram, uint64_t value)
 {
     stats_add(&histogram->buckets[bucket_of(value)], 1);
     stats_add(&histogram->sum, value);
-    stats_add(&histogram->count, 1);
+}
+
+uint64_t histogram_count(const struct histogram *histogram)
+{
+    uint64_t count = 0;
+    for (unsigned i = 0; i <= HISTOGRAM_BUCKETS; i++) count += stats_read(&histogram->buckets[i]);
+    return count;
 }
 
 void stats_put_head(struct buf *out, const char *name, const char *type, const char *help)

@@ -12,7 +12,7 @@
 
 struct histogram {
     _Atomic uint64_t buckets[HISTOGRAM_BUCKETS + 1]; /* the last: all above */
-    _Atomic uint64_t sum, count;
+    _Atomic uint64_t sum;
 };
 
 static inline void stats_add(_Atomic uint64_t *counter, uint64_t more)
@@ -26,6 +26,8 @@ static inline uint64_t stats_read(const _Atomic uint64_t *counter)
 }
 
 void histogram_add(struct histogram *histogram, uint64_t value);
+/* How many values were added. */
+uint64_t histogram_count(const struct histogram *histogram);
 /* The # HELP and # TYPE lines of a metric. */
 void stats_put_head(struct buf *out, const char *name, const char *type, const char *help);
 /* Prints buckets, sum and count. unit divides the values (1e6 turns microseconds into seconds); labels may be

@@ -133,8 +133,13 @@ void loop_place(struct net_loop *loop, int fd, struct net_port *port)
         connection_adopt(connection);
         return;
     }
+    connection_send_home(connection);
+}
+
+void connection_send_home(struct connection *connection)
+{
     connection->adopt.run = run_adopt;
-    net_post(home, &connection->adopt);
+    net_post(connection->loop, &connection->adopt);
 }
 
 static uint16_t peer_port_of(const struct sockaddr_storage *from)

@@ -45,10 +45,11 @@ void connection_adopt(struct connection *connection)
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = connection};
     struct net_port *port = connection->port;
     if (port) link_append(&port->connections[loop->index], &connection->by_port);
-    bool fine = (port || (!loop->draining && (!loop->server->tls || tls_attach(connection)))) &&
+    bool needs_tls = !port && loop->server->tls && !connection->tls;
+    bool fine = (port || !loop->draining) && (!needs_tls || tls_attach(connection)) &&
                 epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, connection->fd, &event) == 0;
     if (fine)
-        connection_enter(connection, connection->tls ? CONNECTION_HANDSHAKE : CONNECTION_IDLE);
+        connection_enter(connection, needs_tls ? CONNECTION_HANDSHAKE : CONNECTION_IDLE);
     else
         connection_close(connection);
 }
@@ -345,7 +346,7 @@ void connection_refuse(struct connection *connection, int status, const char *re
     struct exchange *exchange = connection->exchange ? connection->exchange : exchange_take(connection);
     const struct net_handler *handler = &connection->loop->server->handler;
     exchange->http.reply.len = 0;
-    struct slice type = handler->refusal(handler->context, status, reason, &exchange->http.reply);
+    struct slice type = handler->refusal(handler->context, &status, reason, &exchange->http.reply);
     exchange->packed = true; /* never compressed: the head may not even be whole */
     connection->closing = connection->lingering = true;
     stats_add(&connection->loop->server->stats.refused, 1);

@@ -96,10 +96,15 @@ static bool lines_name(struct slice lines, struct slice name)
     return false;
 }
 
+bool http_takes_gzip(const struct http_exchange *http)
+{
+    return http_accepts_gzip(((const struct exchange *)http)->head.accept_encoding);
+}
+
 static bool pack_worthwhile(const struct exchange *exchange)
 {
     return exchange->http.reply.len >= LIMIT_GZIP_MIN_BYTES && exchange->head.method != HTTP_HEAD &&
-           http_accepts_gzip(exchange->head.accept_encoding);
+           http_takes_gzip(&exchange->http);
 }
 
 bool http_reply_pack(struct http_exchange *http)
@@ -207,8 +212,11 @@ static struct slice reply_withhold(struct exchange *exchange)
     exchange->gzipped = false;
     stats_add(&server->stats.refused, 1);
     exchange_charge_unread(exchange);
-    return server->handler.refusal(server->handler.context, 503,
-                                   "too many large replies wait to be read; try again", reply);
+    int status = 503;
+    struct slice type = server->handler.refusal(server->handler.context, &status,
+                                                "too many large replies wait to be read; try again", reply);
+    ensure(status == 503);
+    return type;
 }
 
 void http_reply(struct http_exchange *http, int status, struct slice content_type, struct slice extra_headers)

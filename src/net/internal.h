@@ -74,7 +74,7 @@ struct net_port {
     struct net_server *server;
     struct net_port_handler handler;
     uint16_t number;
-    struct link guests; /* who waits for the guard's word; the first loop's */
+    struct link guests;               /* who waits for the guard's word; the first loop's */
     struct link all;                  /* in the server's ports */
     struct net_task opening, closing; /* carry it from loop to loop */
     unsigned closing_loop;            /* where its connections are closed next */
@@ -87,7 +87,7 @@ struct net_port {
 
 /* ---- connections ---- */
 enum connection_state {
-    CONNECTION_NEW,       /* accepted, not yet with its loop */
+    CONNECTION_NEW,       /* on its way to its loop */
     CONNECTION_HANDSHAKE, /* TLS is being agreed */
     CONNECTION_IDLE,      /* between requests */
     CONNECTION_HEAD,      /* a request's head has begun */
@@ -114,15 +114,16 @@ struct connection {
     int64_t deadline_us;
     int fd;
     enum connection_state state;
-    bool readable;    /* the socket may hold bytes that were not read */
-    bool drained;     /* TLS: the last read of the socket itself came back short */
-    bool half_closed; /* the client sends no more; a short read does not mean that all was read */
-    bool ended;       /* the end of the client's bytes was read */
-    bool closing;     /* close once everything is written */
-    bool lingering;   /* ... and let the client finish sending first, or it would not see our reply */
-    bool stuck;       /* the last write did not take everything */
-    bool is_long;     /* its last request took long: one such connection is served in a turn */
-    int64_t taken_us; /* stuck: when the client last took something */
+    bool readable;         /* the socket may hold bytes that were not read */
+    bool drained;          /* TLS: the last read of the socket itself came back short */
+    bool half_closed;      /* the client sends no more; a short read does not mean that all was read */
+    bool ended;            /* the end of the client's bytes was read */
+    bool closing;          /* close once everything is written */
+    bool lingering;        /* ... and let the client finish sending first, or it would not see our reply */
+    bool stuck;            /* the last write did not take everything */
+    bool is_long;          /* its last request took long: one such connection is served in a turn */
+    uint32_t window;       /* in which it last sent a request (balance.c) */
+    int64_t taken_us;      /* stuck: when the client last took something */
     int64_t written_bytes; /* in its whole life */
     int64_t taken_bytes;   /* of these, as seen when we last looked whether it takes its reply */
 };
@@ -189,7 +190,12 @@ struct net_loop {
     int64_t accept_again_us;      /* 0, or when to try again after running out of descriptors */
     int64_t press_again_us;       /* when to look again for clients that do not take their replies */
     int64_t drain_until_us;
-    bool long_served; /* in this turn */
+    uint32_t window;         /* of time, in which connections are counted (balance.c) ... */
+    unsigned active;         /* ... those that sent a request in it ... */
+    unsigned surplus;        /* ... and how many of them another loop had better have ... */
+    struct net_loop *relief; /* ... which is this one */
+    _Atomic uint64_t load;   /* the last window, and below it how many were active then */
+    bool long_served;        /* in this turn */
     bool draining;
     bool drained; /* its clients are served; it goes on while others are not */
     void *user;
@@ -245,8 +251,18 @@ void loop_listen_end(struct net_loop *loop);
 void loop_accept(struct net_loop *loop, const struct listener *listener);
 /* A connection that was accepted, to the loop that serves it. */
 void loop_place(struct net_loop *loop, int fd, struct net_port *port);
+/* Has its loop adopt it, which is another than the caller's. */
+void connection_send_home(struct connection *connection);
 /* After a pause for want of descriptors. */
 void loop_accept_resume(struct net_loop *loop);
+
+/* ---- balance.c ---- */
+void balance_init(struct net_loop *loop);
+/* The connection has sent a request. */
+void balance_note(struct connection *connection);
+/* At the beginning and the end of each turn. */
+void balance_begin(struct net_loop *loop);
+void balance_end(struct net_loop *loop);
 
 /* ---- timer.c ---- */
 void timer_init(struct net_loop *loop);

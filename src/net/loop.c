@@ -28,6 +28,7 @@ void loop_init(struct net_loop *loop, struct net_server *server, unsigned index)
     struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.ptr = NULL};
     ensure(epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, loop->wake_fd, &event) == 0);
     timer_init(loop);
+    balance_init(loop);
     link_init(&loop->unsent);
     link_init(&loop->unread);
 }
@@ -225,6 +226,7 @@ static void loop_turn(struct net_loop *loop)
     struct epoll_event events[TURN_EVENTS];
     int count = loop_wait(loop, events);
     loop->long_served = false;
+    balance_begin(loop);
     loop_read_unread(loop);
     for (int i = 0; i < count; i++) loop_dispatch(loop, &events[i]);
     loop_run_tasks(loop);
@@ -235,6 +237,7 @@ static void loop_turn(struct net_loop *loop)
     if (handler->turn_end) handler->turn_end(handler->context, loop);
     while (!link_empty(&loop->unsent))
         connection_flush(link_owner(loop->unsent.next, struct connection, queue));
+    balance_end(loop);
     population_reap(&loop->clients, CONNECTION_CLOSED);
     population_reap(&loop->guests, CONNECTION_CLOSED);
     loop_publish(loop);

@@ -108,6 +108,8 @@ bool http_client_left(const struct http_exchange *exchange);
 /* The address that the client has connected from, without its port; "" where it cannot be known any more. */
 #define HTTP_PEER_BYTES 48
 void http_peer(const struct http_exchange *exchange, char out[HTTP_PEER_BYTES]);
+/* True when the client takes a reply in gzip's form. */
+bool http_takes_gzip(const struct http_exchange *exchange);
 /* True when the request came by TLS. */
 bool http_is_secure(const struct http_exchange *exchange);
 
@@ -121,8 +123,8 @@ struct net_handler {
     net_admit *admit;                                       /* NULL: all are let in */
     void (*turn_end)(void *context, struct net_loop *loop); /* may be NULL */
     /* The reply to a request that HTTP itself refuses (too large, malformed, too slow, wrong length): fills
-     * *body and answers its content type. */
-    struct slice (*refusal)(void *context, int status, const char *reason, struct buf *body);
+     * *body, may choose another status, and answers the body's content type. */
+    struct slice (*refusal)(void *context, int *status, const char *reason, struct buf *body);
     /* The server is about to stop: whatever waits for long should be answered now. May be NULL. */
     void (*draining)(void *context);
     /* How large the body of a request may be, by its target; NULL: limits.body_bytes for all. */
@@ -214,8 +216,11 @@ void net_loop_set_user(struct net_loop *loop, void *user);
 unsigned net_loop_index(const struct net_loop *loop);
 
 struct net_stats {
-    _Atomic uint64_t connections_open, connections_total, refused, bytes_in, bytes_out, timeouts, displaced, deferred;
+    _Atomic uint64_t connections_open, connections_total, refused, bytes_in, bytes_out, timeouts, displaced, deferred,
+        moved; /* from one loop to another */
 };
 const struct net_stats *net_server_stats(const struct net_server *server);
+/* How many connections a loop serves, those of further ports too. */
+unsigned net_server_loop_connections(const struct net_server *server, unsigned index);
 
 #endif

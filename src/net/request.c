@@ -227,7 +227,7 @@ static bool body_unpack(struct connection *connection)
     if (result == GUNZIP_TOO_LARGE)
         connection_refuse(connection, 413, "the decompressed body is too large");
     else
-        connection_refuse(connection, 400, "the body is not what its Content-Encoding says");
+        connection_refuse(connection, 415, "the body is not what its Content-Encoding says");
     return false;
 }
 
@@ -246,8 +246,9 @@ void request_hand_over(struct connection *connection)
     head_show(exchange);
     http->body = http->body_sent = (struct slice){exchange->input.data + exchange->input_at + head->bytes,
                                                   exchange->body_bytes};
-    if (head->coding == HTTP_CODING_ZLIB && exchange->body_bytes && !body_unpack(connection)) return;
+    if (head->coding == HTTP_CODING_ZLIB && !body_unpack(connection)) return;
     http->began_us = connection->loop->now_us;
+    balance_note(connection);
     connection_enter(connection, CONNECTION_BUSY);
     const struct net_port *port = connection->port;
     exchange->port_context = port ? port->handler.context : NULL;

@@ -132,3 +132,9 @@ const struct net_stats *net_server_stats(const struct net_server *server)
 {
     return &server->stats;
 }
+
+unsigned net_server_loop_connections(const struct net_server *server, unsigned index)
+{
+    ensure(index < server->loop_count);
+    return atomic_load_explicit(&server->loops[index].connection_count, memory_order_relaxed);
+}

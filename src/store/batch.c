@@ -1,7 +1,6 @@
 /* A batch is one run of bytes: for each entry its kind (one byte), the key's length and the key, and, except
  * for a delete, the length and bytes of the value (of a range: of the key behind its end). Lengths are
- * varints. The format lives only between the engine and an implementation, in one process; it is never
- * stored. */
+ * varints. The journal stores these bytes: neither they nor the numbers of kinds may change within its version. */
 #include "store/batch.h"
 
 #include "base/fail.h"
@@ -73,4 +72,36 @@ bool batch_next(struct batch_reader *reader, struct batch_entry *entry)
     entry->key = take_bytes(&reader->rest);
     entry->value = entry->kind == BATCH_DELETE ? SLICE_NONE : take_bytes(&reader->rest);
     return true;
+}
+
+static bool skip_bytes(struct slice *rest)
+{
+    uint64_t len;
+    if (!varint_take(rest, &len) || len > rest->len) return false;
+    *rest = slice_from(*rest, (size_t)len);
+    return true;
+}
+
+bool store_batch_from_bytes(struct slice bytes, struct store_batch *batch)
+{
+    struct slice rest = bytes;
+    *batch = (struct store_batch){.entries = {(char *)(uintptr_t)bytes.data, bytes.len, bytes.len}};
+    while (rest.len) {
+        unsigned char kind = (unsigned char)rest.data[0];
+        rest = slice_from(rest, 1);
+        if (kind > BATCH_DELETE_RANGE || !skip_bytes(&rest)) return false;
+        if (kind != BATCH_DELETE && !skip_bytes(&rest)) return false;
+        batch->count++;
+    }
+    return true;
+}
+
+void store_batch_visit(const struct store_batch *batch, store_entry_visitor visitor, void *context)
+{
+    static const enum store_entry_kind kinds[] = {[BATCH_PUT] = STORE_ENTRY_PUT,
+                                                  [BATCH_DELETE] = STORE_ENTRY_DELETE,
+                                                  [BATCH_DELETE_RANGE] = STORE_ENTRY_DELETE_RANGE};
+    struct batch_reader reader = batch_read(batch);
+    for (struct batch_entry entry; batch_next(&reader, &entry);)
+        visitor(context, kinds[entry.kind], entry.key, entry.value);
 }

@@ -4,7 +4,7 @@
 
 #include "store/store.h"
 
-enum batch_kind { BATCH_PUT, BATCH_DELETE, BATCH_DELETE_RANGE };
+enum batch_kind { BATCH_PUT, BATCH_DELETE, BATCH_DELETE_RANGE }; /* stored: see batch.c */
 
 struct batch_entry {
     enum batch_kind kind;

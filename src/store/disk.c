@@ -1,35 +1,44 @@
-/* The store on disk: RocksDB behind our own folder rules (folder.c).
+/* The store on disk: our own folder rules (folder.c), a commit log (journal.h), and RocksDB behind it (rocks.h).
  *
- * A batch becomes one rocksdb_write. With sync, RocksDB writes and syncs its log before it inserts into
- * memory and lets readers see it (S2); without, the log has reached the operating system, so the end of this
- * process loses nothing. A failed write or sync, or a failure that RocksDB met in the background, ends all
- * writing (S3): what of the log is on disk is then unknown, and only reading it back at the next start tells.
+ * A batch is appended to the journal, with a sync when it is to be durable, and then handed to RocksDB, which keeps it
+ * in memory, lets readers see it (S2), and brings it to its own files some time later. The hand-over may end after
+ * disk_write has answered; readers wait for it (disk_filler.h). Without a sync the journal has reached the operating
+ * system, so the end of this process loses nothing. Each batch takes its number into RocksDB. So at the next start
+ * RocksDB tells up to which number its files go, and the journal hands it the rest.
+ *
+ * A failed write or sync, or a failure that RocksDB met in the background, ends all writing (S3). A disk without room
+ * does not: the journal's segments are written before they are used, so that what cannot be kept is refused before
+ * anything has changed; and RocksDB's files are tried again by RocksDB, while the journal has all that is missing.
  *
  * Called by any thread to read and by the writer's alone to write, stats excepted. */
-#include <rocksdb/c.h>
+#include "store/disk.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/fail.h"
-#include "store/batch.h"
-#include "store/disk_options.h"
-#include "store/disk_reclaim.h"
+#include "base/random.h"
+#include "store/disk_filler.h"
+#include "store/disk_keeper.h"
 #include "store/failure.h"
 #include "store/folder.h"
+#include "store/journal.h"
+#include "store/manifest.h"
+#include "store/overlay.h"
+#include "store/rocks.h"
 
-#define BATCH_KEEP_BYTES (1024 * 1024) /* a larger RocksDB batch is given back after its write */
-#define RANGE_FEW_KEYS   1000          /* up to so many keys of a range are deleted one by one */
+#define FLUSH_AT_CLOSE_BYTES                                                                                 \
+    (4 * 1024 * 1024) /* less is read from the journal at the next start, in milliseconds */
 
 struct disk {
     struct store store; /* first: a store is cast back to its disk */
     struct folder folder;
-    struct disk_options options;
-    rocksdb_t *db;
-    rocksdb_readoptions_t *read;
-    rocksdb_writeoptions_t *write_synced, *write_unsynced;
-    rocksdb_writebatch_t *batch; /* the writer's, reused; empty between writes */
-    struct store_batch cleared;  /* its large ranges, whose space can be given back */
-    struct reclaim reclaim;
+    const struct clock *clock;
+    struct store *content;   /* RocksDB; when it is only read, with the journal's batches in memory over it */
+    struct journal *journal; /* NULL: nothing was ever written, or it is only read */
+    struct disk_keeper keeper;
+    struct disk_filler filler;
     struct failure failure;
     bool read_only;
 };
@@ -42,276 +51,143 @@ static struct disk *disk_of(struct store *store)
     return (struct disk *)store;
 }
 
-/* ---- failures ---- */
-
-/* One sentence with the folder's path around RocksDB's own words, which are freed. */
-static void describe(const struct disk *disk, const char *what, char *words, char *out, size_t out_len)
-{
-    const char *cause = strstr(words, "No space left") ? ", the disk is full" : "";
-    snprintf(out, out_len, "the data folder %s %s%s: %s", disk->folder.path, what, cause, words);
-    rocksdb_free(words);
-}
-
-static enum store_result read_failed(struct disk *disk, char *words)
-{
-    char text[sizeof disk->store.error];
-    describe(disk, "cannot be read", words, text, sizeof text);
-    return failure_of_read(&disk->failure, &disk->store, text);
-}
-
-static enum store_result write_failed(struct disk *disk, char *words)
-{
-    char text[sizeof disk->store.error];
-    describe(disk, "cannot be written", words, text, sizeof text);
-    return failure_of_write(&disk->failure, &disk->store, text);
-}
-
 /* ---- reading ---- */
 
-/* RocksDB counts what it does per thread unless told otherwise; that is a tenth of a cached read. */
-static void counting_off(void)
+static enum store_result passed_on(struct disk *disk, enum store_result result)
 {
-    static _Thread_local bool off;
-    if (off) return;
-    rocksdb_set_perf_level(rocksdb_disable);
-    off = true;
+    if (result != STORE_FAILED) return result;
+    return failure_of_read(&disk->failure, &disk->store, disk->content->error);
+}
+
+static enum store_result never_filled(struct disk *disk)
+{
+    return failure_of_read(&disk->failure, &disk->store, disk->content->refusal);
 }
 
 static enum store_result disk_get(struct store *store, struct slice key, struct buf *value)
 {
     struct disk *disk = disk_of(store);
-    char *words = NULL;
-    counting_off();
-    rocksdb_pinnableslice_t *pinned = rocksdb_get_pinned(disk->db, disk->read, key.data, key.len, &words);
-    if (words) return read_failed(disk, words);
-    if (!pinned) return STORE_MISSING;
-    size_t len;
-    const char *data = rocksdb_pinnableslice_value(pinned, &len);
-    buf_put(value, data, len);
-    rocksdb_pinnableslice_destroy(pinned);
-    return STORE_OK;
-}
-
-static void iterate(rocksdb_iterator_t *iterator, bool backwards, store_visitor visitor, void *context)
-{
-    while (rocksdb_iter_valid(iterator)) {
-        struct slice key, value;
-        key.data = rocksdb_iter_key(iterator, &key.len);
-        value.data = rocksdb_iter_value(iterator, &value.len);
-        if (!visitor(context, key, value)) return;
-        if (backwards) {
-            rocksdb_iter_prev(iterator);
-        } else {
-            rocksdb_iter_next(iterator);
-        }
-    }
-}
-
-/* NULL, or RocksDB's words when it failed. The bounds stand in the read options, which therefore belong to
- * one scan: RocksDB then need not look beyond them, over deleted keys or into the next file. */
-static char *scan(struct disk *disk, struct slice from, struct slice to, bool backwards,
-                  store_visitor visitor, void *context)
-{
-    if (to.len && slice_compare(from, to) >= 0) return NULL;
-    counting_off();
-    rocksdb_readoptions_t *read = rocksdb_readoptions_create();
-    if (to.len) rocksdb_readoptions_set_iterate_upper_bound(read, to.data, to.len);
-    if (from.len) rocksdb_readoptions_set_iterate_lower_bound(read, from.data, from.len);
-    rocksdb_iterator_t *iterator = rocksdb_create_iterator(disk->db, read);
-    if (backwards) {
-        rocksdb_iter_seek_to_last(iterator);
-    } else {
-        rocksdb_iter_seek_to_first(iterator);
-    }
-    iterate(iterator, backwards, visitor, context);
-    char *words = NULL;
-    rocksdb_iter_get_error(iterator, &words);
-    rocksdb_iter_destroy(iterator);
-    rocksdb_readoptions_destroy(read);
-    return words;
+    if (!disk_filler_wait_to_read(&disk->filler)) return never_filled(disk);
+    return passed_on(disk, store_get(disk->content, key, value));
 }
 
 static enum store_result disk_scan(struct store *store, struct slice from, struct slice to, bool backwards,
                                    store_visitor visitor, void *context)
 {
     struct disk *disk = disk_of(store);
-    char *words = scan(disk, from, to, backwards, visitor, context);
-    return words ? read_failed(disk, words) : STORE_OK;
-}
-
-/* ---- deleting ranges ---- */
-
-struct few_keys {
-    rocksdb_writebatch_t *batch;
-    uint32_t count;
-};
-
-static bool delete_one(void *context, struct slice key, struct slice value)
-{
-    struct few_keys *few = context;
-    (void)value;
-    if (few->count++ == RANGE_FEW_KEYS) return false;
-    rocksdb_writebatch_delete(few->batch, key.data, key.len);
-    return true;
-}
-
-/* True when the entry, of the same batch, puts a key into the range. */
-static bool puts_into(const struct batch_entry *entry, const struct batch_entry *range)
-{
-    return entry->kind == BATCH_PUT && slice_compare(entry->key, range->key) >= 0 &&
-           slice_compare(entry->key, range->value) < 0;
-}
-
-/* Deletes what earlier entries of this batch put into the range; the store does not know of them yet. */
-static void delete_earlier_puts(struct disk *disk, const struct store_batch *batch,
-                                const struct batch_entry *range)
-{
-    struct batch_reader reader = batch_read(batch);
-    for (struct batch_entry entry; batch_next(&reader, &entry) && entry.key.data != range->key.data;) {
-        if (puts_into(&entry, range)) rocksdb_writebatch_delete(disk->batch, entry.key.data, entry.key.len);
-    }
-}
-
-static bool later_puts(const struct store_batch *batch, const struct batch_entry *range)
-{
-    struct batch_reader reader = batch_read(batch);
-    for (struct batch_entry entry; batch_next(&reader, &entry);) {
-        if (entry.key.data > range->key.data && puts_into(&entry, range)) return true;
-    }
-    return false;
-}
-
-/* A range tombstone costs every later read that meets it, so a short range is deleted key by key. */
-static char *add_range(struct disk *disk, const struct store_batch *batch, const struct batch_entry *range)
-{
-    struct few_keys few = {disk->batch, 0};
-    struct slice from = range->key, to = range->value;
-    if (slice_compare(from, to) >= 0) return NULL;
-    rocksdb_writebatch_set_save_point(disk->batch);
-    char *words = scan(disk, from, to, false, delete_one, &few);
-    if (words) return words;
-    if (few.count <= RANGE_FEW_KEYS) {
-        rocksdb_writebatch_pop_save_point(disk->batch, &words);
-        delete_earlier_puts(disk, batch, range);
-    } else {
-        rocksdb_writebatch_rollback_to_save_point(disk->batch, &words);
-        rocksdb_writebatch_delete_range(disk->batch, from.data, from.len, to.data, to.len);
-        if (!later_puts(batch, range)) store_batch_delete_range(&disk->cleared, from, to);
-    }
-    return words;
-}
-
-/* The tombstones must be on disk before any file is dropped. */
-static char *reclaim_cleared(struct disk *disk)
-{
-    struct batch_reader reader = batch_read(&disk->cleared);
-    char *words = NULL;
-    rocksdb_flush_wal(disk->db, true, &words);
-    for (struct batch_entry range; !words && batch_next(&reader, &range);) {
-        words = reclaim_range(&disk->reclaim, range.key, range.value);
-    }
-    return words;
+    if (!disk_filler_wait_to_read(&disk->filler)) return never_filled(disk);
+    return passed_on(disk, store_scan(disk->content, from, to, backwards, visitor, context));
 }
 
 /* ---- writing ---- */
 
-static void batch_empty(struct disk *disk)
+static enum store_result write_failed(struct disk *disk, const char *sentence)
 {
-    size_t bytes;
-    store_batch_clear(&disk->cleared);
-    rocksdb_writebatch_data(disk->batch, &bytes);
-    if (bytes <= BATCH_KEEP_BYTES) {
-        rocksdb_writebatch_clear(disk->batch);
-        return;
-    }
-    rocksdb_writebatch_destroy(disk->batch);
-    disk->batch = rocksdb_writebatch_create();
+    return failure_of_write(&disk->failure, &disk->store, sentence);
 }
 
-static char *batch_fill(struct disk *disk, const struct store_batch *batch)
+static enum store_result no_room(struct disk *disk, const char *sentence)
 {
-    struct batch_reader reader = batch_read(batch);
-    char *words = NULL;
-    for (struct batch_entry entry; !words && batch_next(&reader, &entry);) {
-        struct slice key = entry.key, value = entry.value;
-        switch (entry.kind) {
-        case BATCH_PUT: rocksdb_writebatch_put(disk->batch, key.data, key.len, value.data, value.len); break;
-        case BATCH_DELETE: rocksdb_writebatch_delete(disk->batch, key.data, key.len); break;
-        case BATCH_DELETE_RANGE: words = add_range(disk, batch, &entry); break;
-        }
-    }
-    return words;
+    snprintf(disk->store.refusal, sizeof disk->store.refusal, "%s", sentence);
+    return STORE_FULL;
 }
 
-/* False once writing has ended, also by a flush or compaction that failed behind our back. An empty write is
- * how RocksDB tells what that was. */
-static bool may_write(struct disk *disk)
+static enum store_result journal_failed(struct disk *disk, enum journal_result result)
 {
-    uint64_t errors = 0;
-    ensure(!disk->read_only);
-    if (disk->failure.writes_refused) return false;
-    if (rocksdb_property_int(disk->db, "rocksdb.background-errors", &errors) != 0 || errors == 0) return true;
-    char *words = NULL;
-    rocksdb_write(disk->db, disk->write_unsynced, disk->batch, &words);
-    write_failed(disk,
-                 words ? words : strdup("a failure in the background; the file store/LOG in it says more"));
-    return false;
+    char sentence[sizeof disk->store.error];
+    bool full = result == JOURNAL_FULL;
+    snprintf(sentence, sizeof sentence, "the data folder %s %s: %s", disk->folder.path,
+             full ? "has no room" : "cannot be written", journal_error(disk->journal));
+    if (!full) return write_failed(disk, sentence);
+    disk_keeper_is_full(&disk->keeper);
+    return no_room(disk, sentence);
+}
+
+/* Hands a batch that is in the journal to RocksDB, behind all that came before it: at the next start a batch stands for
+ * all of its predecessors, too. */
+static enum rocks_result fill(struct disk *disk, const struct store_batch *batch, bool durable)
+{
+    struct rocks_mark mark = {journal_id(disk->journal), journal_last(disk->journal)};
+    if (!disk_filler_wait(&disk->filler)) return ROCKS_FAILED;
+    if (!durable || !disk_filler_is_for(&disk->filler, batch)) return disk_fill(disk->content, batch, mark);
+    disk_filler_begin(&disk->filler, batch, mark);
+    return ROCKS_OK;
+}
+
+/* Before anything changes. */
+static enum rocks_result state_of_rocks(struct disk *disk)
+{
+    if (rocks_is_well(disk->content)) return ROCKS_OK;
+    return disk_filler_wait(&disk->filler) ? rocks_state(disk->content) : ROCKS_FAILED;
+}
+
+/* The deletions must be on disk before any file is dropped. */
+static enum store_result reclaim(struct disk *disk)
+{
+    enum journal_result synced = journal_sync(disk->journal);
+    if (synced != JOURNAL_OK) return journal_failed(disk, synced);
+    return rocks_reclaim(disk->content) == ROCKS_OK ? STORE_OK : write_failed(disk, disk->content->refusal);
 }
 
 static enum store_result disk_write(struct store *store, const struct store_batch *batch, bool durable)
 {
     struct disk *disk = disk_of(store);
-    counting_off();
-    if (!may_write(disk)) return STORE_FAILED;
-    char *words = batch_fill(disk, batch);
-    if (!words) {
-        rocksdb_write(disk->db, durable ? disk->write_synced : disk->write_unsynced, disk->batch, &words);
-    }
-    if (!words && disk->cleared.count) words = reclaim_cleared(disk);
-    batch_empty(disk);
-    return words ? write_failed(disk, words) : STORE_OK;
+    ensure(!disk->read_only);
+    if (disk->failure.writes_refused) return STORE_FAILED;
+    if (disk_keeper_waits_for_room(&disk->keeper)) return STORE_FULL;
+    enum rocks_result state = state_of_rocks(disk);
+    if (state == ROCKS_NO_ROOM) return no_room(disk, disk->content->refusal);
+    if (state == ROCKS_FAILED) return write_failed(disk, disk->content->refusal);
+    enum journal_result appended = journal_append(disk->journal, buf_view(&batch->entries),
+                                                  clock_now_ms(disk->clock), durable);
+    if (appended != JOURNAL_OK) return journal_failed(disk, appended);
+    if (fill(disk, batch, durable) != ROCKS_OK) return write_failed(disk, disk->content->refusal);
+    if (journal_wants_next(disk->journal)) disk_keeper_wake(&disk->keeper);
+    return rocks_has_cleared(disk->content) ? reclaim(disk) : STORE_OK;
 }
 
 static enum store_result disk_sync(struct store *store)
 {
     struct disk *disk = disk_of(store);
-    if (!may_write(disk)) return STORE_FAILED;
-    char *words = NULL;
-    rocksdb_flush_wal(disk->db, true, &words);
-    return words ? write_failed(disk, words) : STORE_OK;
+    if (disk->failure.writes_refused) return STORE_FAILED;
+    enum journal_result synced = journal_sync(disk->journal);
+    return synced == JOURNAL_OK ? STORE_OK : journal_failed(disk, synced);
 }
 
 /* ---- the rest ---- */
 
-static uint64_t property(struct disk *disk, const char *name)
+struct journal *disk_journal(struct store *store)
 {
-    uint64_t value = 0;
-    return rocksdb_property_int(disk->db, name, &value) == 0 ? value : 0;
+    return store->methods == &disk_methods ? disk_of(store)->journal : NULL;
+}
+
+struct store *disk_rocks(struct store *store)
+{
+    struct disk *disk = disk_of(store);
+    ensure(!disk->read_only);
+    disk_filler_wait(&disk->filler);
+    return disk->content;
 }
 
 static void disk_stats(struct store *store, struct store_stats *stats)
 {
     struct disk *disk = disk_of(store);
+    store_stats(disk->content, stats);
     stats->disk_bytes = folder_bytes(&disk->folder);
-    stats->memory_bytes = property(disk, "rocksdb.cur-size-all-mem-tables") +
-                          property(disk, "rocksdb.estimate-table-readers-mem") +
-                          rocksdb_cache_get_usage(disk->options.cache);
-    stats->keys_estimate = property(disk, "rocksdb.estimate-num-keys");
 }
 
 static void disk_close(struct store *store)
 {
     struct disk *disk = disk_of(store);
-    if (disk->db) {
-        reclaim_stop(&disk->reclaim);
-        rocksdb_close(disk->db);
+    disk_filler_stop(&disk->filler);
+    disk_keeper_stop(&disk->keeper);
+    if (disk->journal) {
+        bool flush = !disk->failure.writes_refused && !disk->read_only &&
+                     rocks_unflushed_bytes(disk->content) > FLUSH_AT_CLOSE_BYTES;
+        if (flush) rocks_flush(disk->content);
+        journal_close(disk->journal);
     }
-    rocksdb_writebatch_destroy(disk->batch);
-    store_batch_free(&disk->cleared);
-    rocksdb_readoptions_destroy(disk->read);
-    rocksdb_writeoptions_destroy(disk->write_synced);
-    rocksdb_writeoptions_destroy(disk->write_unsynced);
-    disk_options_free(&disk->options);
+    if (disk->content) store_close(disk->content);
     folder_close(&disk->folder);
     failure_free(&disk->failure);
     free(disk);
@@ -321,21 +197,167 @@ static const struct store_methods disk_methods = {
     disk_get, disk_scan, disk_write, disk_sync, disk_stats, disk_close,
 };
 
-static bool database_open(struct disk *disk, char *error, size_t error_len)
+/* ---- opening ---- */
+
+struct opening {
+    struct disk *disk;
+    struct rocks_mark mark; /* up to where RocksDB's files go */
+    char *error;
+    size_t error_len;
+    bool failed;
+};
+
+/* Always false. */
+static bool refuse_damage(const struct opening *opening, const char *what)
 {
-    char *words = NULL;
-    if (disk->read_only) {
-        disk->db = rocksdb_open_for_read_only(disk->options.rocksdb, disk->folder.store_path, false, &words);
-    } else {
-        disk->db = rocksdb_open(disk->options.rocksdb, disk->folder.store_path, &words);
+    snprintf(
+        opening->error, opening->error_len,
+        "the data folder %s is damaged: %s; its tables have everything up to batch %llu, `quipu salvage` "
+        "brings out what can be read",
+        opening->disk->folder.path, what, (unsigned long long)opening->mark.number);
+    return false;
+}
+
+/* A batch that RocksDB has not got yet. */
+static bool replay_one(void *context, const struct journal_batch *found)
+{
+    struct opening *opening = context;
+    struct disk *disk = opening->disk;
+    char what[64];
+    struct store_batch batch;
+    if (!store_batch_from_bytes(found->payload, &batch)) {
+        snprintf(what, sizeof what, "the batch %llu cannot be read", (unsigned long long)found->number);
+        opening->failed = true;
+        return refuse_damage(opening, what);
     }
-    if (!words) {
-        reclaim_init(&disk->reclaim, disk->db);
+    struct rocks_mark mark = {journal_id(disk->journal), found->number};
+    bool fine = disk->read_only ? store_write(disk->content, &batch, false) == STORE_OK
+                                : rocks_write(disk->content, &batch, mark) == ROCKS_OK;
+    if (fine) return true;
+    snprintf(opening->error, opening->error_len, "%s", disk->content->refusal);
+    opening->failed = true;
+    return false;
+}
+
+static bool replay(struct opening *opening)
+{
+    struct disk *disk = opening->disk;
+    uint64_t last = journal_last(disk->journal);
+    if (last <= opening->mark.number) {
+        /* What was not synced can be lost here though RocksDB has it. */
+        if (last < opening->mark.number && !disk->read_only)
+            journal_skip_to(disk->journal, opening->mark.number + 1);
         return true;
     }
-    bool damaged = strncmp(words, "Corruption", strlen("Corruption")) == 0;
-    describe(disk, damaged ? "is damaged" : "cannot be opened", words, error, error_len);
+    if (disk->read_only) disk->content = store_open_overlay(disk->content);
+    bool fine = journal_replay(disk->journal, opening->mark.number + 1, replay_one, opening);
+    if (!fine) return refuse_damage(opening, journal_error(disk->journal));
+    return !opening->failed;
+}
+
+static uint64_t new_journal_id(void)
+{
+    struct random random;
+    random_seed_from_system(&random);
+    return random_next(&random) | 1;
+}
+
+static bool journal_attach(struct opening *opening)
+{
+    struct disk *disk = opening->disk;
+    struct rocks_mark mark = opening->mark;
+    char what[512];
+    bool has_journal;
+    if (!folder_find_journal(&disk->folder, !disk->read_only && !mark.number, &has_journal, opening->error,
+                             opening->error_len))
+        return false;
+    if (!has_journal && mark.number) {
+        snprintf(what, sizeof what, "%s is missing", disk->folder.journal_path);
+        return refuse_damage(opening, what);
+    }
+    if (!has_journal) return true;
+    struct journal_options options = {.folder = disk->folder.journal_path,
+                                      .read_only = disk->read_only,
+                                      .id = mark.journal ? mark.journal : new_journal_id()};
+    disk->journal = journal_open(&options, what, sizeof what);
+    if (!disk->journal) return refuse_damage(opening, what);
+    if (mark.number && journal_is_new(disk->journal)) {
+        snprintf(what, sizeof what, "%s is empty", disk->folder.journal_path);
+        return refuse_damage(opening, what);
+    }
+    if (mark.journal && journal_id(disk->journal) != mark.journal) {
+        snprintf(what, sizeof what, "%s belongs to another data folder", disk->folder.journal_path);
+        return refuse_damage(opening, what);
+    }
+    return replay(opening);
+}
+
+bool disk_begin_log(struct store *rocks, char *error, size_t error_len)
+{
+    struct rocks_mark mark = {new_journal_id(), 0}, found;
+    struct store_batch nothing = {0};
+    bool fine = rocks_write(rocks, &nothing, mark) == ROCKS_OK;
+    if (fine) rocks_flush(rocks);
+    fine = fine && rocks_state(rocks) == ROCKS_OK && rocks_mark_on_disk(rocks, &found);
+    if (fine && found.journal == mark.journal) return true;
+    snprintf(error, error_len, "%s", fine ? "RocksDB did not bring its log to its files" : rocks->refusal);
     return false;
+}
+
+/* Up to format 1 RocksDB had a log of its own, which it has just read. Everything is brought to its files, and from
+ * then on the journal is the log. Until the last step the folder is as it was. */
+static bool take_over(struct opening *opening)
+{
+    struct disk *disk = opening->disk;
+    return disk_begin_log(disk->content, opening->error, opening->error_len) &&
+           folder_raise_format(&disk->folder, opening->error, opening->error_len);
+}
+
+/* The first batch that the journal has. */
+static bool find_first_batch(const struct disk *disk, uint64_t *first)
+{
+    char error[512];
+    struct journal_options options = {.folder = disk->folder.journal_path, .read_only = true};
+    struct journal *journal = journal_open(&options, error, sizeof error);
+    if (!journal) return false;
+    *first = journal_first(journal);
+    journal_close(journal);
+    return true;
+}
+
+/* NULL and a sentence, which is about what was there before anything was mended. */
+static struct store *open_rocks(struct opening *opening, const struct rocks_options *options)
+{
+    struct disk *disk = opening->disk;
+    uint64_t first;
+    struct store *rocks = rocks_open(options, opening->error, opening->error_len);
+    if (rocks || disk->read_only || disk->folder.format == FOLDER_FORMAT_WITH_LOG) return rocks;
+    if (!find_first_batch(disk, &first) || !manifest_mend(disk->folder.path, options->path, first))
+        return NULL;
+    return rocks_open(options, opening->error, opening->error_len);
+}
+
+static bool open_content(struct opening *opening, const struct store_options *options)
+{
+    struct disk *disk = opening->disk;
+    bool is_old = disk->folder.format == FOLDER_FORMAT_WITH_LOG;
+    struct rocks_options rocks = {.folder = disk->folder.path,
+                                  .path = disk->folder.store_path,
+                                  .read_only = disk->read_only,
+                                  .cache_bytes = options->cache_bytes,
+                                  .open_files = options->open_files};
+    /* Before the first flush there may be no file to read. */
+    bool is_new = disk->read_only && !folder_is_store(disk->folder.store_path);
+    if (!disk->read_only) folder_tidy_logs(&disk->folder);
+    disk->content = is_new ? store_open_memory(NULL) : open_rocks(opening, &rocks);
+    if (!disk->content) return false;
+    if (is_old && disk->read_only) return true;
+    if (is_old && !take_over(opening)) return false;
+    if (!is_new && !rocks_mark_on_disk(disk->content, &opening->mark)) {
+        snprintf(opening->error, opening->error_len, "%s", disk->content->error);
+        return false;
+    }
+    return journal_attach(opening);
 }
 
 struct store *store_open_disk(const struct store_options *options, char *error, size_t error_len)
@@ -345,15 +367,14 @@ struct store *store_open_disk(const struct store_options *options, char *error, 
     struct disk *disk = must_zero(1, sizeof *disk);
     disk->store.methods = &disk_methods;
     disk->folder = folder;
+    disk->clock = options->clock ? options->clock : &clock_system;
     disk->read_only = options->read_only;
     failure_init(&disk->failure);
-    disk_options_init(&disk->options, options, options->read_only ? 0 : folder_tidy_logs(&folder));
-    disk->read = rocksdb_readoptions_create();
-    disk->write_synced = rocksdb_writeoptions_create();
-    rocksdb_writeoptions_set_sync(disk->write_synced, true);
-    disk->write_unsynced = rocksdb_writeoptions_create();
-    disk->batch = rocksdb_writebatch_create();
-    if (database_open(disk, error, error_len)) return &disk->store;
+    struct opening opening = {.disk = disk, .error = error, .error_len = error_len};
+    bool opened = open_content(&opening, options);
+    disk_keeper_init(&disk->keeper, disk->journal, disk->content);
+    disk_filler_init(&disk->filler, disk->content);
+    if (opened) return &disk->store;
     disk_close(&disk->store);
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* A data folder of ours holds a marker, the file `quipu` with the format's number as text, and `store`, the
- * files of RocksDB. The marker decides everything before RocksDB may touch a byte:
+/* A data folder of ours holds a marker, the file `quipu` with the format's number as text, `store`, the files of
+ * RocksDB, and `journal`, the commit log. The marker decides everything before RocksDB may touch a byte:
  *
  *  missing folder               made, when asked for
  *  empty folder                 ours from now on
@@ -7,9 +7,10 @@
  *  anything else                refused: it belongs to somebody
  *
  * The lock is flock() on the marker: it dies with its process, so a crash leaves nothing to clean up, and a
- * reader can take it without writing to the folder. A marker of zero bytes is a crash between creating and
- * writing it; it is completed when nothing else is in the folder. Each directory entry we make is synced, for
- * what is acknowledged must not hang from a name that a power cut forgets. */
+ * reader can take it without writing to the folder. A marker without text (no byte, or zeros: a file system may keep
+ * a file's size and lose its bytes) is a crash before it was synced; it is completed when nothing else is in the
+ * folder. Each directory entry we make is synced, for what is acknowledged must not hang from a name that a power
+ * cut forgets. */
 #include "store/folder.h"
 
 #include <dirent.h>
@@ -20,15 +21,18 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/buf.h"
 #include "base/fail.h"
+#include "base/limits.h"
 
 #define MARKER_NAME  "quipu"
 #define MARKER_WORDS "quipu data, format "
 #define STORE_NAME   "store"
+#define JOURNAL_NAME "journal"
 
 struct opening {
     const struct store_options *options;
@@ -203,17 +207,19 @@ static bool marker_write(const struct opening *opening, int marker)
     return written || refuse_errno(opening, "cannot be written");
 }
 
-static bool marker_check(const struct opening *opening, const struct content *content, int marker)
+static bool marker_check(const struct opening *opening, const struct content *content, int marker, int *out)
 {
     const struct store_options *options = opening->options;
     char text[64];
     ssize_t len = pread(marker, text, sizeof text - 1, 0);
     if (len < 0) return refuse_errno(opening, "cannot be read");
-    if (len == 0 && !content->others) {
+    text[len] = '\0';
+    bool is_unwritten = len == 0 || (!text[0] && !memcmp(text, text + 1, (size_t)len - 1));
+    if (is_unwritten && !content->others) {
         if (options->read_only) return refuse(opening, "the data folder %s is empty", options->folder);
+        *out = FOLDER_FORMAT;
         return marker_write(opening, marker);
     }
-    text[len] = '\0';
     int format;
     if (sscanf(text, MARKER_WORDS "%d", &format) != 1 || format < 1) {
         return refuse(opening,
@@ -225,6 +231,7 @@ static bool marker_check(const struct opening *opening, const struct content *co
                       "the data folder %s has format %d, written by a newer quipu; this one reads up to %d",
                       options->folder, format, FOLDER_FORMAT);
     }
+    *out = format;
     return true;
 }
 
@@ -264,6 +271,19 @@ static bool files_check(const struct opening *opening, const char *store_path)
                   opening->options->folder, store_path);
 }
 
+/* RocksDB writes a manifest and its options when it is opened. As Debian builds it, a disk that is full just then ends
+ * the process by an assertion. Later it bears that. */
+static bool room_check(const struct opening *opening)
+{
+    struct statvfs disk;
+    const char *folder = opening->options->folder;
+    if (opening->options->read_only || statvfs(folder, &disk) != 0) return true;
+    uint64_t blocks = geteuid() == 0 ? disk.f_bfree : disk.f_bavail; /* root may use what is set aside */
+    if (disk.f_blocks == 0 || blocks * disk.f_frsize >= LIMIT_ROOM_TO_OPEN_BYTES) return true;
+    return refuse(opening, "the data folder %s cannot be written: the disk is full (%llu bytes are free)",
+                  folder, (unsigned long long)(blocks * disk.f_frsize));
+}
+
 bool folder_open(struct folder *folder, const struct store_options *options, char *error, size_t error_len)
 {
     struct opening opening = {options, error, error_len};
@@ -272,9 +292,11 @@ bool folder_open(struct folder *folder, const struct store_options *options, cha
     folder->path = strdup(options->folder);
     ensure(folder->path);
     folder->store_path = path_join(options->folder, STORE_NAME);
+    folder->journal_path = path_join(options->folder, JOURNAL_NAME);
     if (folder_find(&opening) && folder_look(&opening, &content) &&
         marker_open(&opening, &content, &folder->lock) && marker_lock(&opening, folder->lock) &&
-        marker_check(&opening, &content, folder->lock) && files_check(&opening, folder->store_path)) {
+        marker_check(&opening, &content, folder->lock, &folder->format) && room_check(&opening) &&
+        files_check(&opening, folder->store_path)) {
         return true;
     }
     folder_close(folder);
@@ -286,33 +308,73 @@ void folder_close(struct folder *folder)
     if (folder->lock >= 0) close(folder->lock);
     free(folder->path);
     free(folder->store_path);
+    free(folder->journal_path);
     *folder = (struct folder){.lock = -1};
 }
 
-uint64_t folder_bytes(const struct folder *folder)
+bool folder_find_journal(const struct folder *folder, bool create, bool *found, char *error, size_t error_len)
+{
+    struct stat status;
+    *found = stat(folder->journal_path, &status) == 0;
+    if (*found || (errno == ENOENT && !create)) return true;
+    *found = errno == ENOENT && make_one(folder->journal_path);
+    if (!*found)
+        snprintf(error, error_len, "the data folder %s cannot be written: %s: %s", folder->path,
+                 folder->journal_path, strerror(errno));
+    return *found;
+}
+
+bool folder_raise_format(struct folder *folder, char *error, size_t error_len)
+{
+    struct store_options options = {.folder = folder->path};
+    folder->format = FOLDER_FORMAT;
+    return marker_write(&(struct opening){&options, error, error_len}, folder->lock);
+}
+
+bool folder_make_ours(const char *path, char *error, size_t error_len)
+{
+    struct store_options options = {.folder = path};
+    struct opening opening = {&options, error, error_len};
+    char *name = path_join(path, MARKER_NAME), *journal = path_join(path, JOURNAL_NAME);
+    bool made = make_one(journal);
+    int marker = made ? open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+    made = marker >= 0 ? marker_write(&opening, marker) : refuse_errno(&opening, "cannot be written");
+    if (marker >= 0) close(marker);
+    free(name);
+    free(journal);
+    return made;
+}
+
+bool folder_is_store(const char *store_path)
+{
+    char *path = path_join(store_path, "CURRENT");
+    struct stat status;
+    bool has = stat(path, &status) == 0;
+    free(path);
+    return has;
+}
+
+static uint64_t bytes_below(const char *path)
 {
     uint64_t bytes = 0;
-    DIR *directory = opendir(folder->store_path);
+    DIR *directory = opendir(path);
     if (!directory) return 0;
     for (struct stat file; file_next(directory, &file);) bytes += (uint64_t)file.st_size;
     closedir(directory);
     return bytes;
 }
 
-uint32_t folder_tidy_logs(const struct folder *folder)
+uint64_t folder_bytes(const struct folder *folder)
 {
-    uint32_t logs = 0;
+    return bytes_below(folder->store_path) + bytes_below(folder->journal_path);
+}
+
+void folder_tidy_logs(const struct folder *folder)
+{
     struct stat file;
     DIR *directory = opendir(folder->store_path);
-    if (!directory) return 0; /* before the first start */
-    for (const char *name; (name = file_next(directory, &file));) {
-        if (!has_ending(name, ".log")) continue;
-        if (file.st_size == 0) {
-            unlinkat(dirfd(directory), name, 0);
-        } else {
-            logs++;
-        }
-    }
+    if (!directory) return; /* before the first start */
+    for (const char *name; (name = file_next(directory, &file));)
+        if (has_ending(name, ".log") && file.st_size == 0) unlinkat(dirfd(directory), name, 0);
     closedir(directory);
-    return logs;
 }

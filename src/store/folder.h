@@ -4,12 +4,15 @@
 
 #include "store/store.h"
 
-#define FOLDER_FORMAT 1 /* raised when older programs must not touch what newer ones write */
+#define FOLDER_FORMAT          2 /* raised when older programs must not touch what newer ones write */
+#define FOLDER_FORMAT_WITH_LOG 1 /* RocksDB had a log of its own, and there was no journal */
 
 struct folder {
     int lock;         /* the open marker file; its lock lasts as long as this is open */
     char *path;       /* as the user named it */
     char *store_path; /* where RocksDB's files live */
+    char *journal_path;
+    int format;
 };
 
 /* Finds or makes the folder and locks it: alone, or shared among those that only read. False and one sentence
@@ -18,10 +21,20 @@ struct folder {
 bool folder_open(struct folder *folder, const struct store_options *options, char *error, size_t error_len);
 void folder_close(struct folder *folder);
 
-/* Bytes of RocksDB's files. */
+/* Where the journal's files live: made when it is not there and `create` is set. */
+bool folder_find_journal(const struct folder *folder, bool create, bool *found, char *error,
+                         size_t error_len);
+/* The folder is one of FOLDER_FORMAT from now on. */
+bool folder_raise_format(struct folder *folder, char *error, size_t error_len);
+
+/* Marks a folder as ours that has everything but the marker. */
+bool folder_make_ours(const char *path, char *error, size_t error_len);
+
+/* Whether RocksDB has ever been at this path. */
+bool folder_is_store(const char *store_path);
+/* Bytes of RocksDB's files and the journal's. */
 uint64_t folder_bytes(const struct folder *folder);
-/* How many of them are write-ahead logs; those with nothing in them, one from each start, are deleted on the
- * way. Only before RocksDB has the folder open. */
-uint32_t folder_tidy_logs(const struct folder *folder);
+/* Deletes RocksDB's logs with nothing in them, one from each start. Only before RocksDB has the folder open. */
+void folder_tidy_logs(const struct folder *folder);
 
 #endif

@@ -139,13 +139,23 @@ static bool find_end(struct journal *journal)
     }
     if (end == WALK_FAILED || !journal_walk_is_end(journal, &walk)) return false;
     journal->next = walk.next;
-    journal->synced = walk.next - 1;
+    journal_is_synced(journal, walk.next - 1);
+    journal->last_ms = walk.time_ms;
     journal->at = walk.at;
     journal->has_closed = walk.is_closed;
     journal->must_switch = walk.has_remains;
     journal->active = *walk.segment;
-    /* What can be read need not be on disk yet: the process that wrote it may have ended before its sync. */
-    int failure = journal->read_only ? 0 : journal->files->sync(journal->files->self, journal->active.file);
+    return true;
+}
+
+/* What can be seen need not be on disk yet: the process that wrote a batch, the END before it, or the name of a segment
+ * may have ended before its sync. */
+static bool sync_all(struct journal *journal)
+{
+    const struct journal_files *files = journal->files;
+    int failure = files->sync_folder(files->self);
+    for (size_t i = 0; !failure && i < journal->count; i++)
+        failure = files->sync(files->self, journal->segments[i].file);
     return !failure || journal_fail(journal, "%s cannot be synced: %s", journal->folder, strerror(failure));
 }
 
@@ -166,7 +176,7 @@ static bool open_all(struct journal *journal)
     if (!journal->read_only) remove_strays(journal);
     for (size_t i = 0; i < journal->count; i++)
         if (!open_segment(journal, &journal->segments[i])) return false;
-    return !journal->count || find_end(journal);
+    return !journal->count || (find_end(journal) && (journal->read_only || sync_all(journal)));
 }
 
 static void journal_free(struct journal *journal)
@@ -199,7 +209,8 @@ struct journal *journal_open(const struct journal_options *options, char *error,
     journal->read_only = options->read_only;
     journal->segment_bytes = options->segment_bytes ? options->segment_bytes : LIMIT_SEGMENT_BYTES;
     journal->next = options->next ? options->next : 1;
-    journal->synced = journal->next - 1;
+    journal_is_synced(journal, journal->next - 1);
+    journal->keep_from = UINT64_MAX;
     ensure(pthread_mutex_init(&journal->lock, NULL) == 0 && pthread_cond_init(&journal->prepared, NULL) == 0);
     if (open_all(journal)) {
         if (!journal->id) journal->id = options->id;
@@ -220,12 +231,21 @@ void journal_close(struct journal *journal)
 
 uint64_t journal_id(const struct journal *journal)
 {
-    return journal->count ? journal->id : 0;
+    return journal->id;
+}
+
+bool journal_is_new(const struct journal *journal)
+{
+    return !journal->count;
 }
 
 uint64_t journal_first(const struct journal *journal)
 {
-    return journal->count && journal->segments[0].first ? journal->segments[0].first : journal->next;
+    struct journal *own = (struct journal *)(uintptr_t)journal;
+    pthread_mutex_lock(&own->lock);
+    uint64_t first = journal->count ? journal->segments[0].first : 0;
+    pthread_mutex_unlock(&own->lock);
+    return first ? first : journal_synced(journal) + 1;
 }
 
 uint64_t journal_last(const struct journal *journal)

@@ -68,8 +68,9 @@ struct journal *journal_open(const struct journal_options *options, char *error,
 /* Syncs, and marks that the writer has ended in order. */
 void journal_close(struct journal *journal);
 
-/* 0: the journal was never written to. */
 uint64_t journal_id(const struct journal *journal);
+/* Whether nothing was ever written to it; before the first append. */
+bool journal_is_new(const struct journal *journal);
 /* Numbers of the batches that are there; none where last is below first. */
 uint64_t journal_first(const struct journal *journal);
 uint64_t journal_last(const struct journal *journal);
@@ -107,11 +108,31 @@ enum journal_result {
 enum journal_result journal_append(struct journal *journal, struct slice payload, int64_t time_ms,
                                    bool durable);
 enum journal_result journal_sync(struct journal *journal);
+/* True once in the life of a segment, when half of it is used: it is time for journal_prepare. */
+bool journal_wants_next(struct journal *journal);
 
-/* ---- for another thread beside the writer's ---- */
+/* ---- for other threads beside the writer's ---- */
 
-/* Makes the next segment, if there is none: the writer else has to make it. */
-void journal_prepare(struct journal *journal);
+/* Up to which number everything is on disk. */
+uint64_t journal_synced(const struct journal *journal);
+
+struct journal_cursor {
+    uint64_t number;     /* of the batch that is read next */
+    uint64_t serial, at; /* where it is; 0: to be found */
+};
+enum journal_read {
+    JOURNAL_READ,        /* as far as everything is synced, or to where the visitor stopped */
+    JOURNAL_READ_GONE,   /* the batch is not there any more */
+    JOURNAL_READ_FAILED, /* sentence in error */
+};
+/* Visits batches from the cursor on and moves it. What is read must not be released meanwhile: journal_keep_from. */
+enum journal_read journal_read(struct journal *journal, struct journal_cursor *cursor,
+                               journal_visitor *visitor, void *context, char *error, size_t error_len);
+/* Whatever journal_release says, batches from this number on stay. UINT64_MAX: none is needed. */
+void journal_keep_from(struct journal *journal, uint64_t number);
+
+/* Makes the next segment, if there is none: the writer else has to make it. False: there is no room. */
+bool journal_prepare(struct journal *journal);
 /* Numbers up to this one are needed no more: segments that hold no others are used again, or removed. */
 void journal_release(struct journal *journal, uint64_t number);
 /* Of all segments that hold batches. */

@@ -3,6 +3,7 @@
 #define STORE_JOURNAL_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "base/buf.h"
 #include "store/journal.h"
@@ -31,15 +32,20 @@ struct journal {
     uint64_t at;           /* where the next frame goes */
     bool must_switch;      /* before that (S8) */
     bool has_closed;       /* nothing was written since the log was closed */
+    bool has_asked;        /* for the next segment */
     bool failed;
+    int64_t last_ms; /* of the last batch: times never go back */
     struct buf frame;
     char error[512];
+
+    _Atomic uint64_t published; /* `synced`, for readers */
 
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t prepared;
     struct segment
         *segments; /* in the order of their serials; those behind `current`, which is active, are prepared */
     size_t count, current;
+    uint64_t keep_from;
     bool is_preparing;
     struct {
         char name[SEGMENT_NAME_BYTES];
@@ -70,6 +76,7 @@ struct walk {
     void *context;
     /* answers */
     uint64_t at;      /* where it has ended */
+    int64_t time_ms;  /* of its last batch */
     bool is_closed;   /* its last frame is a CLOSE */
     bool has_remains; /* journal_walk_is_end: frames of the segment stand behind its end */
 };
@@ -82,6 +89,8 @@ bool journal_first_number(struct journal *journal, const struct segment *segment
 
 /* ---- journal_write.c ---- */
 
+/* Everything up to this number is on disk. */
+void journal_is_synced(struct journal *journal, uint64_t number);
 /* The writer ends. */
 void journal_end(struct journal *journal);
 

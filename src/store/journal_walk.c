@@ -71,6 +71,7 @@ static bool take_frame(struct journal *journal, struct walk *walk, const struct 
     if (head->kind == FRAME_END) *end = WALK_END;
     if (head->kind != FRAME_BATCH) return head->kind == FRAME_CLOSE;
     walk->next++;
+    walk->time_ms = head->time_ms;
     struct journal_batch batch = {head->number, head->synced, head->time_ms, payload};
     *end = WALK_STOPPED;
     return !walk->visit || head->number < walk->from || walk->visit(walk->context, &batch);

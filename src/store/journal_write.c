@@ -23,6 +23,12 @@ static enum journal_result failed(struct journal *journal, const char *what, int
     return JOURNAL_FAILED;
 }
 
+void journal_is_synced(struct journal *journal, uint64_t number)
+{
+    journal->synced = number;
+    atomic_store_explicit(&journal->published, number, memory_order_release);
+}
+
 /* ---- making segments ---- */
 
 static int fill(const struct journal_files *files, int file, uint64_t bytes)
@@ -78,6 +84,11 @@ static uint64_t choose_bytes(struct journal *journal, uint64_t room)
     return bytes > least ? bytes : least;
 }
 
+static bool is_full_disk(int failure)
+{
+    return failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
+}
+
 /* Makes the segment behind the last one, whoever asks first. With the lock held, which is released meanwhile. */
 static int make_next(struct journal *journal, uint64_t room)
 {
@@ -87,6 +98,11 @@ static int make_next(struct journal *journal, uint64_t room)
     segment.bytes = choose_bytes(journal, room);
     pthread_mutex_unlock(&journal->lock);
     int failure = make_segment(journal, &segment);
+    uint64_t small = room + 2 * JOURNAL_BLOCK > FIRST_BYTES ? room + 2 * JOURNAL_BLOCK : FIRST_BYTES;
+    if (failure && is_full_disk(failure) && segment.bytes > small) {
+        segment.bytes = small;
+        failure = make_segment(journal, &segment);
+    }
     pthread_mutex_lock(&journal->lock);
     journal->is_preparing = false;
     pthread_cond_broadcast(&journal->prepared);
@@ -101,19 +117,15 @@ static bool has_next(const struct journal *journal)
     return journal->active.serial ? journal->count > journal->current + 1 : journal->count > 0;
 }
 
-void journal_prepare(struct journal *journal)
+bool journal_prepare(struct journal *journal)
 {
     pthread_mutex_lock(&journal->lock);
-    if (!journal->is_preparing && !has_next(journal)) make_next(journal, 0);
+    bool made = journal->is_preparing || has_next(journal) || make_next(journal, 0) == 0;
     pthread_mutex_unlock(&journal->lock);
+    return made;
 }
 
 /* ---- appending ---- */
-
-static bool is_full_disk(int failure)
-{
-    return failure == ENOSPC || failure == EDQUOT || failure == EFBIG;
-}
 
 static int write_mark(struct journal *journal, enum frame_kind kind)
 {
@@ -149,7 +161,7 @@ static enum journal_result switch_segment(struct journal *journal, uint64_t room
         /* Without a CLOSE before it nothing was left unsynced by this writer but what it has written itself. */
         failure = journal->files->sync(journal->files->self, journal->active.file);
         if (failure) return failed(journal, "synced", failure);
-        journal->synced = journal->next - 1;
+        journal_is_synced(journal, journal->next - 1);
         failure = write_mark(journal, FRAME_END);
         if (failure) return failed(journal, "written", failure);
     }
@@ -158,7 +170,7 @@ static enum journal_result switch_segment(struct journal *journal, uint64_t room
     journal->active = journal->segments[journal->current];
     pthread_mutex_unlock(&journal->lock);
     journal->at = JOURNAL_BLOCK;
-    journal->must_switch = false;
+    journal->must_switch = journal->has_asked = false;
     return JOURNAL_OK;
 }
 
@@ -181,12 +193,13 @@ enum journal_result journal_append(struct journal *journal, struct slice payload
         enum journal_result result = switch_segment(journal, room);
         if (result != JOURNAL_OK) return result;
     }
+    if (time_ms > journal->last_ms) journal->last_ms = time_ms;
     struct frame_head head = {.kind = FRAME_BATCH,
                               .id = journal->id,
                               .serial = journal->active.serial,
                               .number = journal->next,
                               .synced = journal->synced,
-                              .time_ms = time_ms};
+                              .time_ms = journal->last_ms};
     journal->frame.len = 0;
     frame_put(&journal->frame, &head, payload);
     bool alone = durable && journal->synced == journal->next - 1;
@@ -196,7 +209,7 @@ enum journal_result journal_append(struct journal *journal, struct slice payload
     if (!journal->active.first) began(journal);
     journal->at += journal->frame.len;
     journal->has_closed = false;
-    if (alone) journal->synced = journal->next;
+    if (alone) journal_is_synced(journal, journal->next);
     journal->next++;
     return durable && !alone ? journal_sync(journal) : JOURNAL_OK;
 }
@@ -207,15 +220,21 @@ enum journal_result journal_sync(struct journal *journal)
     if (journal->synced == journal->next - 1) return JOURNAL_OK;
     int failure = journal->files->sync(journal->files->self, journal->active.file);
     if (failure) return failed(journal, "synced", failure);
-    journal->synced = journal->next - 1;
+    journal_is_synced(journal, journal->next - 1);
     return JOURNAL_OK;
+}
+
+bool journal_wants_next(struct journal *journal)
+{
+    if (journal->has_asked || journal->at * 2 < journal->active.bytes) return false;
+    return journal->has_asked = true;
 }
 
 void journal_skip_to(struct journal *journal, uint64_t number)
 {
     ensure(number > journal->next);
     journal->next = number;
-    journal->synced = number - 1;
+    journal_is_synced(journal, number - 1);
     journal->must_switch = true;
 }
 
@@ -250,6 +269,7 @@ static bool retire(struct journal *journal, const struct segment *segment)
 void journal_release(struct journal *journal, uint64_t number)
 {
     pthread_mutex_lock(&journal->lock);
+    if (number >= journal->keep_from) number = journal->keep_from - 1;
     /* The number of the next batch must not be forgotten: one with a batch in it is always left. */
     while (journal->current && journal->segments[1].first && journal->segments[1].first <= number + 1 &&
            retire(journal, &journal->segments[0])) {

@@ -251,6 +251,44 @@ bool item_decode(struct arena *arena, struct slice bytes, struct map *out)
     return take_head(&decoder, &size) && take_map(&decoder, out, 0) && decoder.at == decoder.end;
 }
 
+static bool take_floats(struct decoder *decoder, uint32_t count, float *floats)
+{
+    uint32_t own_count;
+    struct slice text;
+    if (decoder->at == decoder->end || *decoder->at++ != VALUE_L) return false;
+    if (!take_count(decoder, 1, &own_count) || own_count != count) return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (decoder->at == decoder->end || *decoder->at++ != VALUE_N) return false;
+        if (!take_bytes(decoder, &text) || !number_to_float(text, &floats[i])) return false;
+    }
+    return true;
+}
+
+bool item_decode_floats(struct arena *arena, struct slice bytes, struct slice name, uint32_t count,
+                        float *floats, struct map *out)
+{
+    if (bytes.len == 0) return false;
+    struct decoder decoder = {bytes.data, bytes.data + bytes.len, arena, bytes.len};
+    uint64_t size;
+    uint32_t attributes;
+    bool has_floats = false;
+    if (!take_head(&decoder, &size) || !take_count(&decoder, 2, &attributes) || attributes == 0) return false;
+    *out = (struct map){.attributes = arena_array(arena, struct attribute, attributes)};
+    for (uint32_t i = 0; i < attributes; i++) {
+        struct attribute *own = &out->attributes[out->count];
+        if (!take_bytes(&decoder, &own->name)) return false;
+        if (slice_equal(own->name, name)) {
+            if (has_floats || !take_floats(&decoder, count, floats)) return false;
+            has_floats = true;
+            continue;
+        }
+        if (out->count > 0 && slice_compare(own[-1].name, own->name) >= 0) return false;
+        if (!take_value(&decoder, &own->value, 0)) return false;
+        out->count++;
+    }
+    return has_floats && decoder.at == decoder.end;
+}
+
 size_t item_encoded_size(struct slice bytes)
 {
     if (bytes.len == 0) return 0;

@@ -1,33 +1,60 @@
 /* Maps: attributes in one array, sorted by name (V2), so that a look-up is a binary search and equality one
  * walk. A map is never changed in place; an update copies the array, whose values still share what they point
  * at (V4). */
+#include <endian.h>
 #include <stdlib.h>
 
 #include "value/value.h"
 
-#define INSERTION_SORT_MAX 16 /* below this, sorting in place beats qsort's calls */
+#define INSERTION_SORT_MAX 16 /* up to this, insertion beats qsort's calls */
 
 static int by_name(const void *a, const void *b)
 {
     return slice_compare(((const struct attribute *)a)->name, ((const struct attribute *)b)->name);
 }
 
-static void insertion_sort(struct attribute *attributes, uint32_t count)
+/* The first bytes as a number of the same order; where they are equal the names must be compared. */
+static uint64_t name_prefix(struct slice name)
 {
-    for (uint32_t i = 1; i < count; i++) {
-        if (slice_compare(attributes[i - 1].name, attributes[i].name) <= 0) continue;
-        struct attribute moving = attributes[i];
-        uint32_t at = i;
-        for (; at > 0 && slice_compare(attributes[at - 1].name, moving.name) > 0; at--)
-            attributes[at] = attributes[at - 1];
-        attributes[at] = moving;
+    uint64_t prefix = 0;
+    if (name.len >= sizeof prefix)
+        memcpy(&prefix, name.data, sizeof prefix);
+    else if (name.len)
+        memcpy(&prefix, name.data, name.len);
+    return be64toh(prefix);
+}
+
+/* Attributes are large, so their places are sorted and each attribute is moved once. */
+static void sort_few(struct attribute *attributes, uint32_t count)
+{
+    struct place {
+        uint64_t prefix;
+        uint32_t at;
+    } places[INSERTION_SORT_MAX];
+    struct attribute sorted[INSERTION_SORT_MAX];
+    bool moved = false;
+    for (uint32_t i = 0; i < count; i++) {
+        struct place place = {name_prefix(attributes[i].name), i};
+        uint32_t to = i;
+        for (; to > 0 && places[to - 1].prefix >= place.prefix; to--) {
+            struct place *before = &places[to - 1];
+            if (before->prefix == place.prefix &&
+                slice_compare(attributes[before->at].name, attributes[i].name) <= 0)
+                break;
+            places[to] = *before;
+            moved = true;
+        }
+        places[to] = place;
     }
+    if (!moved) return;
+    for (uint32_t i = 0; i < count; i++) sorted[i] = attributes[places[i].at];
+    memcpy(attributes, sorted, count * sizeof *attributes);
 }
 
 bool map_sort(struct map *map, struct slice *duplicate)
 {
     if (map->count <= INSERTION_SORT_MAX)
-        insertion_sort(map->attributes, map->count);
+        sort_few(map->attributes, map->count);
     else
         qsort(map->attributes, map->count, sizeof *map->attributes, by_name);
     for (uint32_t i = 1; i < map->count; i++) {

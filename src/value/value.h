@@ -46,6 +46,8 @@ enum number_fault number_canonical(struct arena *arena, struct slice text, struc
 /* The bytes the service bills for a number: 1 + its base-100 digits + 1 if negative. Text must be canonical.
  */
 size_t number_size(struct slice canonical);
+/* The nearest 32-bit float. False when the number is beyond all of them, or the text is none. */
+bool number_to_float(struct slice canonical, float *out);
 /* Order of two canonical texts by value. */
 int number_text_compare(struct slice a, struct slice b);
 
@@ -130,6 +132,10 @@ void item_encode_sized(struct buf *out, const struct map *item, size_t size);
 /* Decodes into the arena; slices point into bytes, which must outlive the map. False when the bytes are
  * damaged. */
 bool item_decode(struct arena *arena, struct slice bytes, struct map *out);
+/* The same for an item whose attribute of this name is a list of so many numbers, all of them 32-bit floats: they are
+ * read straight into floats, and out has the other attributes. False where it is anything else, or damaged. */
+bool item_decode_floats(struct arena *arena, struct slice bytes, struct slice name, uint32_t count, float *floats,
+                        struct map *out);
 /* The billed size that stands first; 0 when damaged. */
 size_t item_encoded_size(struct slice bytes);
 

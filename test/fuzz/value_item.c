@@ -33,7 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct slice bytes = {(const char *)data, size};
     struct arena arena = {0};
     struct map item, again;
+    float floats[4];
     item_encoded_size(bytes);
+    for (uint32_t count = 0; count <= 4; count++)
+        item_decode_floats(&arena, bytes, SLICE("c"), count, floats, &item);
+    arena_reset(&arena);
     bool sound = item_decode(&arena, bytes, &item);
     /* An element per byte, and blocks not quite filled. */
     ensure(arena.total_bytes <= 128 * size + 64 * 1024);

@@ -29,6 +29,8 @@ TEST(item_values_go_both_ways)
     CHECK_TEXT(attribute_of("[1,[],{\"a\":null,\"b\":{\"c\":true}}]"),
                "{\"L\":[{\"N\":\"1\"},{\"L\":[]},{\"M\":{\"a\":{\"NULL\":true},"
                "\"b\":{\"M\":{\"c\":{\"BOOL\":true}}}}}]}");
+    CHECK_TEXT(attribute_of("{ \"\" :1, \"a\\u0041\\n\":2,\"\xc3\xa9/\" : [ ]}"),
+               "{\"M\":{\"\":{\"N\":\"1\"},\"aA\\n\":{\"N\":\"2\"},\"\xc3\xa9/\":{\"L\":[]}}}");
     CHECK_TEXT(attribute_of(""), "{\"NULL\":true}");
     CHECK_TEXT(
         plain_of(

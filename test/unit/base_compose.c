@@ -32,3 +32,16 @@ TEST(compose_names_the_words_of_expressions)
                      "\"f\":\"#no\",\"g\":\"#c\",\"ExpressionAttributeNames\":{\"#c\":\"c\"}}");
     arena_free(&arena);
 }
+
+TEST(compose_leaves_out_segments_that_lack_something)
+{
+    struct arena arena = {0};
+    static const char format[] = "{'e':'#a%[ and #b = %r%]%[%? or #c%]',%#%[,'s':%s,'n':%d%]}";
+    CHECK_TEXT(compose_in(&arena, format, SLICE("#d"), 1, SLICE("x"), (int64_t)7),
+               "{\"e\":\"#a and #b = #d or #c\",\"ExpressionAttributeNames\":{\"#a\":\"a\",\"#b\":\"b\",\"#d\":\"d\","
+               "\"#c\":\"c\"},\"s\":\"x\",\"n\":7}");
+    CHECK_TEXT(compose_in(&arena, format, SLICE_NONE, 0, SLICE_NONE, (int64_t)7),
+               "{\"e\":\"#a\",\"ExpressionAttributeNames\":{\"#a\":\"a\"}}");
+    CHECK_TEXT(compose_in(&arena, "{%[%?'a':{}%]%[,'b':%S%]}", 1, SLICE_NONE), "{\"a\":{}}");
+    arena_free(&arena);
+}

@@ -66,3 +66,25 @@ TEST(print_into_arenas_and_bufs_of_any_room)
     buf_free(&buf);
     arena_free(&arena);
 }
+
+TEST(counts_agree_with_their_nouns)
+{
+    static const struct {
+        unsigned long long count;
+        const char *noun, *text;
+    } cases[] = {
+        {0, "table", "0 tables"},
+        {1, "table", "1 table"},
+        {2, "stream record", "2 stream records"},
+        {1, "batch", "1 batch"},
+        {0, "batch", "0 batches"},
+        {3, "index", "3 indexes"},
+        {1, "entry", "1 entry"},
+        {2, "entry", "2 entries"},
+        {2, "key", "2 keys"},
+        {2, "process", "2 processes"},
+        {18446744073709551615ull, "byte", "18446744073709551615 bytes"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_TEXT(slice_of(counted(cases[i].count, cases[i].noun).text), cases[i].text);
+}

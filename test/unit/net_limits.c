@@ -412,7 +412,7 @@ TEST(net_stop_does_not_wait_for_ever)
     close(fd);
 }
 
-static struct slice no_refusal(void *context, int status, const char *reason, struct buf *body)
+static struct slice no_refusal(void *context, int *status, const char *reason, struct buf *body)
 {
     (void)context, (void)status, (void)reason, (void)body;
     return SLICE_NONE;

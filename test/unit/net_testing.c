@@ -264,10 +264,10 @@ static void on_turn_end(void *context, struct net_loop *loop)
     turn->count = 0;
 }
 
-static struct slice on_refusal(void *context, int status, const char *reason, struct buf *body)
+static struct slice on_refusal(void *context, int *status, const char *reason, struct buf *body)
 {
     (void)context;
-    buf_printf(body, "{\"status\":%d,\"reason\":\"%s\"}", status, reason);
+    buf_printf(body, "{\"status\":%d,\"reason\":\"%s\"}", *status, reason);
     return SLICE("application/json");
 }
 

@@ -186,6 +186,44 @@ TEST(net_tls_large_bodies_both_ways)
     files_remove();
 }
 
+/* A session goes on where its connection moves to. */
+TEST(net_tls_connections_move_between_loops)
+{
+    enum { CLIENTS = 8 };
+    struct testing testing;
+    int fds[CLIENTS];
+    SSL *tls[CLIENTS];
+    char text[4096];
+    files_make();
+    testing_start(&testing, with_tls);
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = client_connect(testing.port);
+        tls[i] = tls_connect(fds[i], TLS1_3_VERSION, NULL);
+        CHECK(tls[i] != NULL);
+    }
+    for (int i = 0; i < CLIENTS; i += 2) { /* all of one loop */
+        SSL_free(tls[i]);
+        close(fds[i]);
+    }
+    const struct net_stats *stats = net_server_stats(testing.server);
+    static const char request[] = "GET /later HTTP/1.1\r\nHost: h\r\n\r\n";
+    for (int round = 0, after = 0; round < 60000 && after < 3; round++) {
+        after += stats_read(&stats->moved) > 0;
+        for (int i = 1; i < CLIENTS; i += 2) {
+            CHECK(SSL_write(tls[i], request, sizeof request - 1) > 0);
+            tls_read_until(tls[i], "GET /later", text, sizeof text);
+            CHECK(strstr(text, "GET /later []") != NULL);
+        }
+    }
+    CHECK(stats_read(&stats->moved) > 0);
+    for (int i = 1; i < CLIENTS; i += 2) {
+        SSL_free(tls[i]);
+        close(fds[i]);
+    }
+    testing_end(&testing);
+    files_remove();
+}
+
 static void tls_short_times(struct net_options *options)
 {
     with_tls(options);

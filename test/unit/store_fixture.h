@@ -1,10 +1,11 @@
-/* What the store's tests share: one folder each that goes away afterwards, and tests that run over both
+/* What the store's tests share: one folder each that goes away afterwards, and tests that run over all
  * implementations. */
 #ifndef TEST_UNIT_STORE_FIXTURE_H
 #define TEST_UNIT_STORE_FIXTURE_H
 
 #include <sys/types.h>
 
+#include "store/overlay.h"
 #include "store/store.h"
 #include "unit/test.h"
 
@@ -20,6 +21,8 @@
 char *folder_make(void);
 void folder_remove(char *folder);
 char *path_in(const char *folder, const char *name); /* free() it */
+/* Of the files in the folder below it. */
+uint64_t bytes_in(const char *folder, const char *name);
 
 struct store *disk_open(const char *folder); /* with its failure shown; NULL then */
 
@@ -47,13 +50,19 @@ struct child child_start(const char *test, const char *folder, const char *durab
 uint32_t child_end(struct child child, int *status);
 void child_report(uint32_t number);
 
-/* BOTH(name) { ... store ... } runs over an empty store of each kind. */
-#define BOTH(test_name)                                                                                      \
-    static void both_##test_name(struct store *store);                                                       \
+/* EACH(name) { ... store ... } runs over an empty store of each kind. */
+#define EACH(test_name)                                                                                      \
+    static void each_##test_name(struct store *store);                                                       \
     TEST(memory_##test_name)                                                                                 \
     {                                                                                                        \
         struct store *store = store_open_memory(NULL);                                                       \
-        both_##test_name(store);                                                                             \
+        each_##test_name(store);                                                                             \
+        store_close(store);                                                                                  \
+    }                                                                                                        \
+    TEST(overlay_##test_name)                                                                                \
+    {                                                                                                        \
+        struct store *store = store_open_overlay(store_open_memory(NULL));                                   \
+        each_##test_name(store);                                                                             \
         store_close(store);                                                                                  \
     }                                                                                                        \
     TEST(disk_##test_name)                                                                                   \
@@ -61,11 +70,11 @@ void child_report(uint32_t number);
         char *folder = folder_make();                                                                        \
         struct store *store = disk_open(folder);                                                             \
         if (store) {                                                                                         \
-            both_##test_name(store);                                                                         \
+            each_##test_name(store);                                                                         \
             store_close(store);                                                                              \
         }                                                                                                    \
         folder_remove(folder);                                                                               \
     }                                                                                                        \
-    static void both_##test_name(struct store *store)
+    static void each_##test_name(struct store *store)
 
 #endif

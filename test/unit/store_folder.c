@@ -61,7 +61,7 @@ TEST(a_missing_folder_is_made_only_when_asked)
     if (store) store_close(store);
     char marker[64];
     file_read(folder, "quipu", marker);
-    CHECK_TEXT(slice_of(marker), "quipu data, format 1\n");
+    CHECK_TEXT(slice_of(marker), "quipu data, format 2\n");
     free(folder);
     folder_remove(parent);
 }
@@ -89,9 +89,9 @@ TEST(a_strange_folder_is_left_alone)
 TEST(a_newer_format_is_refused)
 {
     char *folder = folder_make();
-    file_write(folder, "quipu", "quipu data, format 2\n");
+    file_write(folder, "quipu", "quipu data, format 3\n");
     CHECK(!open_as(folder, true, false));
-    CHECK_ERROR("the data folder %s has format 2, written by a newer quipu; this one reads up to 1", folder);
+    CHECK_ERROR("the data folder %s has format 3, written by a newer quipu; this one reads up to 2", folder);
     folder_remove(folder);
 }
 
@@ -104,7 +104,26 @@ TEST(a_crash_while_the_folder_was_made_is_completed)
     struct store *store = disk_open(folder);
     if (store) store_close(store);
     file_read(folder, "quipu", marker);
-    CHECK_TEXT(slice_of(marker), "quipu data, format 1\n");
+    CHECK_TEXT(slice_of(marker), "quipu data, format 2\n");
+    folder_remove(folder);
+}
+
+/* A file system may keep a file's size and lose its bytes. */
+TEST(a_marker_of_zeros_is_completed_when_it_is_alone)
+{
+    char *folder = folder_make(), marker[64], *path = path_in(folder, "quipu");
+    file_write(folder, "quipu", "");
+    CHECK(truncate(path, 21) == 0);
+    CHECK(!open_as(folder, false, true));
+    CHECK_ERROR("the data folder %s is empty", folder);
+    struct store *store = disk_open(folder);
+    if (store) store_close(store);
+    file_read(folder, "quipu", marker);
+    CHECK_TEXT(slice_of(marker), "quipu data, format 2\n");
+    CHECK(truncate(path, 0) == 0 && truncate(path, 21) == 0);
+    CHECK(!open_as(folder, true, false));
+    CHECK_ERROR("the folder %s is not a data folder of quipu: its file quipu says otherwise", folder);
+    free(path);
     folder_remove(folder);
 }
 
@@ -139,13 +158,17 @@ TEST(a_folder_without_permission_is_named)
 
 TEST(nothing_to_read_yet_is_said)
 {
-    char *folder = folder_make(), start[512];
+    char *folder = folder_make();
     CHECK(!open_as(folder, true, true));
     CHECK_ERROR("the data folder %s is empty", folder);
-    file_write(folder, "quipu", "quipu data, format 1\n");
-    CHECK(!open_as(folder, true, true));
-    snprintf(start, sizeof start, "the data folder %s cannot be opened: ", folder);
-    CHECK(slice_starts(slice_of(error), slice_of(start)));
+    /* What a crash leaves that came before the first batch: a folder with nothing in it. */
+    file_write(folder, "quipu", "quipu data, format 2\n");
+    struct store *store = open_as(folder, true, true);
+    CHECK(store);
+    if (store) {
+        CHECK_TEXT(content(store, "", "", false), "");
+        store_close(store);
+    }
     folder_remove(folder);
 }
 

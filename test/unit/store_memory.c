@@ -1,5 +1,6 @@
 /* What only the store in memory can do: fail on purpose, go back to a snapshot; and readers beside a writer.
  */
+#include "base/clock.h"
 #include "unit/store_fixture.h"
 
 TEST(faults_strike_the_chosen_call)
@@ -140,5 +141,76 @@ TEST(stats_in_memory_are_exact)
     CHECK_INT(stats.keys_estimate, 0);
     CHECK_INT(stats.memory_bytes, 0);
     store_batch_free(&batch);
+    store_close(store);
+}
+
+/* ---- what was there before ---- */
+
+static int64_t hand_now(void *self)
+{
+    return *(int64_t *)self;
+}
+
+static struct slice content_at(struct store *store, int64_t at_ms)
+{
+    struct store_snapshot *snapshot = store_history_at(store, at_ms);
+    if (!snapshot) return SLICE("(not kept)");
+    struct store *past = store_open_memory(NULL);
+    store_snapshot_restore(past, snapshot);
+    struct slice text = content(past, "", "", false);
+    store_close(past);
+    store_snapshot_free(snapshot);
+    return text;
+}
+
+TEST(history_has_every_moment_from_its_begin_on)
+{
+    int64_t now_ms = 1000;
+    struct clock clock = {hand_now, &now_ms};
+    struct store *store = store_open_memory(NULL);
+    put(store, "a", "0");
+    CHECK(store_history_from(store) == INT64_MAX);
+    CHECK_TEXT(content_at(store, 1000), "(not kept)");
+    store_history_begin(store, &clock);
+    now_ms = 1005;
+    put(store, "a", "1");
+    put(store, "b", "1"); /* of one moment the last state counts */
+    now_ms = 1009;
+    put(store, "a", "2");
+    now_ms = 1007; /* a clock that was put back changes no order */
+    put(store, "a", "3");
+    CHECK_INT(store_history_from(store), 1000);
+    CHECK_TEXT(content_at(store, 999), "(not kept)");
+    CHECK_TEXT(content_at(store, 1000), "a=0 ");
+    CHECK_TEXT(content_at(store, 1004), "a=0 ");
+    CHECK_TEXT(content_at(store, 1005), "a=1 b=1 ");
+    CHECK_TEXT(content_at(store, 1008), "a=1 b=1 ");
+    CHECK_TEXT(content_at(store, 5000), "a=3 b=1 ");
+    store_history_end(store);
+    CHECK_TEXT(content_at(store, 5000), "(not kept)");
+    store_history_begin(store, &clock);
+    CHECK_INT(store_history_from(store), 1007);
+    store_close(store);
+}
+
+TEST(history_gives_up_its_oldest_moments_for_room)
+{
+    int64_t now_ms = 0;
+    struct clock clock = {hand_now, &now_ms};
+    struct store *store = store_open_memory(NULL);
+    struct buf value = {0};
+    store_history_begin(store, &clock);
+    for (size_t i = 0; i < 8 * 1024 * 1024; i++) buf_byte(&value, 'x');
+    for (now_ms = 1; now_ms <= 40; now_ms++) {
+        struct store_batch batch = {0};
+        store_batch_put(&batch, SLICE("a"), buf_view(&value));
+        CHECK(store_write(store, &batch, true) == STORE_OK);
+        store_batch_free(&batch);
+    }
+    CHECK(store_history_from(store) > 5 && store_history_from(store) < 15);
+    struct store_snapshot *snapshot = store_history_at(store, store_history_from(store));
+    CHECK(snapshot != NULL && !store_history_at(store, store_history_from(store) - 1));
+    store_snapshot_free(snapshot);
+    buf_free(&value);
     store_close(store);
 }

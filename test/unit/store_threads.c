@@ -1,6 +1,7 @@
 /* Readers on several threads beside the one writer. Every batch gives all keys the same value and an ever
  * larger number, so a reader must never see two values at once, nor fewer keys, nor time going back. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -89,6 +90,95 @@ TEST(readers_beside_the_writer_in_memory)
     struct store *store = store_open_memory(NULL);
     run_beside(store);
     store_close(store);
+}
+
+TEST(readers_beside_the_writer_over_another_store)
+{
+    struct store *store = store_open_overlay(store_open_memory(NULL));
+    run_beside(store);
+    store_close(store);
+}
+
+/* ---- what was acknowledged is read at once, though RocksDB is filled behind it ---- */
+
+struct acknowledged {
+    struct store *store;
+    _Atomic int round; /* whose write has answered */
+    _Atomic bool done;
+    _Atomic int wrong;
+};
+
+/* Reads every fourth batch as soon as it is acknowledged: those between are not read, so that the store fills them, and
+ * the fourth, behind its answer. */
+static void *read_acknowledged(void *argument)
+{
+    struct acknowledged *beside = argument;
+    bool scans = false;
+    for (int last = 0; !beside->done; sched_yield()) {
+        int least = beside->round;
+        struct sight sight = {0};
+        struct buf value = {0};
+        if (least == last || least % 4) continue;
+        last = least;
+        scans = !scans;
+        if (scans) {
+            if (store_scan(beside->store, SLICE(""), SLICE(""), false, compare_values, &sight) != STORE_OK ||
+                sight.torn || sight.seen != KEYS || sight.number < least)
+                beside->wrong++;
+        } else {
+            enum store_result result = store_get(beside->store, SLICE("k63"), &value);
+            if (result != STORE_OK || number_in(buf_view(&value)) < least) beside->wrong++;
+        }
+        buf_free(&value);
+    }
+    return NULL;
+}
+
+/* Batches that go to RocksDB on the writer's thread (ranges, batches without a sync) among those that do not. */
+TEST(what_is_acknowledged_is_read_while_the_next_batch_is_written)
+{
+    enum { DURABLE_ROUNDS = 200 };
+    char *folder = folder_make(), *files = path_in(folder, "copy"), error[512] = "";
+    struct acknowledged beside = {.store = disk_open(folder)};
+    struct store_batch batch = {0};
+    pthread_t readers[READERS];
+    uint64_t number;
+    for (int i = 0; i < READERS; i++)
+        ensure(pthread_create(&readers[i], NULL, read_acknowledged, &beside) == 0);
+    for (int round = 1; round <= DURABLE_ROUNDS; round++) {
+        char key[16], text[16];
+        struct buf value = {0};
+        snprintf(text, sizeof text, "%d", round);
+        store_batch_clear(&batch);
+        if (round % 7 == 0) store_batch_delete_range(&batch, SLICE("k10"), SLICE("k50"));
+        for (int i = 0; i < KEYS; i++) {
+            snprintf(key, sizeof key, "k%02d", i);
+            store_batch_put(&batch, slice_of(key), slice_of(text));
+        }
+        CHECK(store_write(beside.store, &batch, round % 5 != 0) == STORE_OK);
+        beside.round = round;
+        if (round % 4) continue;
+        CHECK(store_get(beside.store, SLICE("k00"), &value) == STORE_OK);
+        CHECK_INT(number_in(buf_view(&value)), round);
+        buf_free(&value);
+    }
+    CHECK(store_write(beside.store, &batch, true) == STORE_OK);
+    CHECK(store_checkpoint(beside.store, files, &number, error, sizeof error));
+    CHECK_INT(number, DURABLE_ROUNDS + 1);
+    beside.done = true;
+    for (int i = 0; i < READERS; i++) pthread_join(readers[i], NULL);
+    CHECK_INT(beside.wrong, 0);
+    CHECK(store_write(beside.store, &batch, true) ==
+          STORE_OK); /* its end does not lose what is being filled */
+    store_close(beside.store);
+    struct store *again = disk_open(folder);
+    struct sight sight = {0};
+    CHECK(store_scan(again, SLICE(""), SLICE(""), false, compare_values, &sight) == STORE_OK);
+    CHECK(sight.seen == KEYS && !sight.torn && sight.number == DURABLE_ROUNDS);
+    store_close(again);
+    store_batch_free(&batch);
+    free(files);
+    folder_remove(folder);
 }
 
 /* Snapshots hold the tree that the writer is about to change. */

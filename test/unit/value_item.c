@@ -236,3 +236,54 @@ TEST(item_of_the_largest_size)
     CHECK_INT(item_encoded_size(bytes), map_size(&item));
     arena_free(&arena);
 }
+
+/* ---- the numbers of a list, straight from the bytes ---- */
+
+static struct map item_with_numbers(struct arena *arena, struct random *random, uint32_t count)
+{
+    struct map item = {0};
+    struct value other = {.type = VALUE_S, .bytes = SLICE("text")}, list = {.type = VALUE_L, .count = count};
+    list.elements = arena_array(arena, struct value, count);
+    for (uint32_t i = 0; i < count; i++) {
+        int number = (int)random_below(random, 2001) - 1000;
+        CHECK_INT(number_canonical(arena,
+                                   arena_printf(arena, "%d.%02d", number, (int)random_below(random, 100)),
+                                   &list.elements[i].bytes),
+                  NUMBER_OK);
+        list.elements[i].type = VALUE_N;
+    }
+    item = map_with(arena, &item, SLICE("a"), &other);
+    item = map_with(arena, &item, SLICE("v"), &list);
+    return map_with(arena, &item, SLICE("z"), &other);
+}
+
+TEST(item_floats_are_those_of_the_list)
+{
+    enum { COUNT = 20 };
+    struct arena arena = {0};
+    struct random random;
+    float floats[COUNT], number;
+    struct map back;
+    random_seed(&random, 21);
+    for (unsigned round = 0; round < 100; round++) {
+        struct map item = item_with_numbers(&arena, &random, COUNT);
+        struct slice bytes = encoded(&arena, &item);
+        CHECK(item_decode_floats(&arena, bytes, SLICE("v"), COUNT, floats, &back));
+        struct map rest = map_without(&arena, &item, SLICE("v"));
+        CHECK(map_equal(&back, &rest));
+        for (uint32_t i = 0; i < COUNT; i++)
+            CHECK(number_to_float(map_find(&item, SLICE("v"))->elements[i].bytes, &number) &&
+                  number == floats[i]);
+        CHECK(!item_decode_floats(&arena, bytes, SLICE("v"), COUNT - 1, floats, &back));
+        CHECK(!item_decode_floats(&arena, bytes, SLICE("v"), COUNT + 1, floats, &back));
+        CHECK(!item_decode_floats(&arena, bytes, SLICE("a"), COUNT, floats, &back));
+        CHECK(!item_decode_floats(&arena, bytes, SLICE("b"), COUNT, floats, &back));
+        for (size_t len = 0; len < bytes.len; len++) /* cut off anywhere */
+            CHECK(!item_decode_floats(&arena, (struct slice){bytes.data, len}, SLICE("v"), COUNT, floats,
+                                      &back));
+        struct value *element = &map_find(&item, SLICE("v"))->elements[random_below(&random, COUNT)];
+        *element = (struct value){.type = round % 2 ? VALUE_S : VALUE_NULL, .bytes = SLICE("1")};
+        CHECK(!item_decode_floats(&arena, encoded(&arena, &item), SLICE("v"), COUNT, floats, &back));
+    }
+    arena_free(&arena);
+}

@@ -1,4 +1,8 @@
-/* Numbers: the grammar, the limits, exact sums, order and billed size. */
+/* Numbers: the grammar, the limits, exact sums, order, billed size, and floats. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
 #include "base/limits.h"
 #include "base/random.h"
 #include "unit/value_number_cases.h"
@@ -359,4 +363,50 @@ TEST(number_size_counts_pairs_at_the_decimal_point)
         if (number_size(slice_of(cases[i].text)) != cases[i].size)
             test_failed(__FILE__, __LINE__, "%s: %zu, expected %zu", cases[i].text,
                         number_size(slice_of(cases[i].text)), cases[i].size);
+}
+
+/* As strtof reads them, which rounds once. */
+static void check_float(const char *text)
+{
+    float number = 0, exact = strtof(text, NULL);
+    if (!number_to_float(slice_of(text), &number) || number != exact)
+        test_failed(__FILE__, __LINE__, "%s is %.9g", text, (double)number);
+}
+
+TEST(number_floats_are_the_nearest)
+{
+    static const char *const texts[] = {
+        "0", "1", "-1", "0.1", "-0.333", "3.4028234663852886", "16777217", "0.5", "0.12345679104328156",
+        "-0.0000000000000000000123", "1234567890123456789", "340282346638528859811704183484516925440",
+        "0.30000000000000004", "99999999999999999999999999999999999999", "0.000000000000000000000000001",
+        /* in the middle of two floats, and a little beside it */
+        "16777219", "16777217.00000000001", "16777216.99999999999", "33554434", "0.500000029802322387695",
+        "0.50000002980232239", "0.50000002980232238", "1.000000059604644775390625", "9007199254740993",
+        "0.0000000000000000000000000000000000000000000014"};
+    static const char *const none[] = {"",
+                                       "-",
+                                       "1.2.3",
+                                       "1e5",
+                                       "x",
+                                       "1-",
+                                       "340282366920938463463374607431768211456",
+                                       "-340282366920938463463374607431768211456"};
+    struct random random;
+    float number;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) check_float(texts[i]);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        CHECK(!number_to_float(slice_of(none[i]), &number));
+    random_seed(&random, 20);
+    for (unsigned i = 0; i < 6000; i++) {
+        char text[64];
+        uint32_t bits = (uint32_t)(random_below(&random, 40) + 100) << 23 |
+                        (uint32_t)random_below(&random, 1 << 23);
+        memcpy(&number, &bits, sizeof number);
+        double middle = ((double)number + (double)nextafterf(number, 2 * number)) / 2;
+        double value = i % 3 == 0   ? (double)number
+                       : i % 3 == 1 ? middle
+                                    : nextafter(middle, i % 2 ? 0 : 1e30);
+        snprintf(text, sizeof text, "%.*f", (int)(9 + random_below(&random, 30)), value);
+        check_float(text);
+    }
 }

@@ -179,6 +179,37 @@ TEST(set_sort_reports_duplicates)
     CHECK(!set_sort(VALUE_SS, same, 2));
 }
 
+/* Names that differ in their first bytes, behind them, in their length only, or not at all. */
+TEST(map_sort_orders_attributes_by_name)
+{
+    static const uint32_t counts[] = {0, 1, 2, 3, 10, 16, 17, 40};
+    struct random random;
+    random_seed(&random, 7);
+    for (unsigned round = 0; round < 800; round++) {
+        struct arena arena = {0};
+        struct slice twice = SLICE_NONE;
+        uint32_t count = counts[round % 8];
+        struct map map = {arena_zero(&arena, 40 * sizeof *map.attributes), count};
+        bool has_twice = false;
+        for (uint32_t i = 0; i < count; i++) {
+            size_t len = random_below(&random, 12);
+            char *name = arena_alloc(&arena, len + 1);
+            for (size_t j = 0; j < len; j++) name[j] = "\0ab\xff"[random_below(&random, j < 7 ? 2 : 4)];
+            map.attributes[i] = (struct attribute){{name, len}, number("1")};
+            map.attributes[i].value.bytes = map.attributes[i].name; /* goes where its name goes */
+            for (uint32_t j = 0; j < i; j++)
+                has_twice |= slice_equal(map.attributes[j].name, map.attributes[i].name);
+        }
+        CHECK_INT(map_sort(&map, &twice), !has_twice);
+        for (uint32_t i = 0; i < count; i++) {
+            struct attribute *here = &map.attributes[i];
+            CHECK(slice_equal(here->name, here->value.bytes));
+            CHECK(i == 0 || slice_compare(here[-1].name, here->name) <= 0);
+        }
+        arena_free(&arena);
+    }
+}
+
 static bool contains_by_search(const struct value *set, struct slice member)
 {
     for (uint32_t i = 0; i < set->count; i++)

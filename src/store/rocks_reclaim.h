@@ -1,6 +1,6 @@
 /* Gives back the disk space of large ranges that were deleted, without making the writer wait for it. */
-#ifndef STORE_DISK_RECLAIM_H
-#define STORE_DISK_RECLAIM_H
+#ifndef STORE_ROCKS_RECLAIM_H
+#define STORE_ROCKS_RECLAIM_H
 
 #include <pthread.h>
 #include <rocksdb/c.h>
@@ -12,6 +12,7 @@ struct reclaim {
     pthread_mutex_t lock; /* over all below */
     pthread_cond_t more;
     struct store_batch ranges; /* to be compacted */
+    unsigned held;             /* how often the deletion of files was put off for them */
     bool stopping, started;
     pthread_t thread;
 };

@@ -1,0 +1,247 @@
+/* The MANIFEST is a log in RocksDB's format: blocks of 32 KB, in them records of a masked CRC32C, a length, a type (the
+ * whole of a record, or its first, a middle, its last part), and bytes. */
+#include "store/manifest.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/log.h"
+#include "store/rocks.h"
+
+#define BLOCK_BYTES   32768u
+#define HEAD_BYTES    7u
+#define MANIFEST_MOST (64u * 1024 * 1024)
+#define TAIL_MOST     (4u * 1024 * 1024) /* behind the last whole record; more is no torn write */
+#define MENDING_NAME  "mending"
+#define OLDER_MOST                                                                                           \
+    8 /* lists that are tried: the newest record may be torn, those before it may name a lost file */
+
+enum part { PART_NONE, PART_WHOLE, PART_FIRST, PART_MIDDLE, PART_LAST };
+
+static uint32_t crc32c(const unsigned char *bytes, size_t len)
+{
+    uint32_t crc = 0xffffffffu;
+    for (size_t i = 0; i < len; i++) {
+        crc ^= bytes[i];
+        for (int bit = 0; bit < 8; bit++) crc = (crc >> 1) ^ (0x82f63b78u & (0u - (crc & 1)));
+    }
+    return ~crc;
+}
+
+static uint32_t little(const unsigned char *bytes, size_t count)
+{
+    uint32_t value = 0;
+    while (count--) value = value << 8 | bytes[count];
+    return value;
+}
+
+/* The part that begins there, and where it ends; PART_NONE: there is none that is whole. */
+static enum part part_at(struct slice text, size_t at, size_t *end)
+{
+    const unsigned char *bytes = (const unsigned char *)text.data + at;
+    size_t left = BLOCK_BYTES - at % BLOCK_BYTES;
+    if (left > text.len - at) left = text.len - at;
+    if (left < HEAD_BYTES) return PART_NONE;
+    size_t len = little(bytes + 4, 2);
+    unsigned type = bytes[6];
+    if (type < PART_WHOLE || type > PART_LAST || len > left - HEAD_BYTES) return PART_NONE;
+    uint32_t crc = crc32c(bytes + 6, len + 1), masked = ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
+    if (little(bytes, 4) != masked) return PART_NONE;
+    *end = at + HEAD_BYTES + len;
+    return (enum part)type;
+}
+
+/* Where the last records end that are whole, the newest first; at `stopped` the next one does not follow. */
+struct records {
+    size_t ends[OLDER_MOST];
+    size_t count, stopped;
+};
+
+static void add_end(struct records *records, size_t end)
+{
+    memmove(records->ends + 1, records->ends, (OLDER_MOST - 1) * sizeof *records->ends);
+    records->ends[0] = end;
+    if (records->count < OLDER_MOST) records->count++;
+}
+
+static struct records read_records(struct slice text)
+{
+    struct records records = {0};
+    size_t at = 0, end = 0;
+    bool is_within = false;
+    while (at < text.len) {
+        if (BLOCK_BYTES - at % BLOCK_BYTES < HEAD_BYTES) {
+            at += BLOCK_BYTES - at % BLOCK_BYTES;
+            continue;
+        }
+        enum part part = part_at(text, at, &end);
+        bool follows = is_within ? part == PART_MIDDLE || part == PART_LAST
+                                 : part == PART_WHOLE || part == PART_FIRST;
+        if (!follows) break;
+        is_within = part == PART_FIRST || part == PART_MIDDLE;
+        at = end;
+        if (!is_within) add_end(&records, end);
+    }
+    records.stopped = at;
+    return records;
+}
+
+/* Nothing whole stands behind the place where the records end: what is there was never whole. */
+static bool ends_there(struct slice text, const struct records *records)
+{
+    size_t end;
+    if (!records->count || text.len - records->ends[0] > TAIL_MOST) return false;
+    for (size_t at = records->stopped + 1; at < text.len; at++) {
+        enum part part = part_at(text, at, &end);
+        if ((part == PART_WHOLE || part == PART_FIRST) && end > at + HEAD_BYTES) return false;
+    }
+    return true;
+}
+
+/* ---- files ---- */
+
+static void put_path(struct buf *out, const char *folder, const char *name)
+{
+    out->len = 0;
+    buf_printf(out, "%s/%s", folder, name);
+    buf_byte(out, '\0');
+}
+
+static bool read_file(const char *folder, const char *name, struct buf *out)
+{
+    struct buf path = {0};
+    put_path(&path, folder, name);
+    FILE *file = fopen(path.data, "re");
+    buf_free(&path);
+    if (!file) return false;
+    for (size_t got = 1; got && out->len <= MANIFEST_MOST;) {
+        buf_reserve(out, BLOCK_BYTES);
+        got = fread(out->data + out->len, 1, BLOCK_BYTES, file);
+        out->len += got;
+    }
+    bool fine = !ferror(file) && out->len <= MANIFEST_MOST;
+    fclose(file);
+    return fine;
+}
+
+static bool write_file(const char *folder, const char *name, struct slice bytes)
+{
+    struct buf path = {0};
+    put_path(&path, folder, name);
+    FILE *file = fopen(path.data, "wxe");
+    buf_free(&path);
+    if (!file) return false;
+    bool fine = fwrite(bytes.data, 1, bytes.len, file) == bytes.len;
+    return fclose(file) == 0 && fine;
+}
+
+/* Of a folder without folders in it. */
+static void remove_folder(const char *folder)
+{
+    struct buf path = {0};
+    DIR *directory = opendir(folder);
+    if (!directory) return;
+    for (struct dirent *entry; (entry = readdir(directory));) {
+        put_path(&path, folder, entry->d_name);
+        if (entry->d_name[0] != '.') unlink(path.data);
+    }
+    closedir(directory);
+    rmdir(folder);
+    buf_free(&path);
+}
+
+static bool link_tables(const char *from, const char *to)
+{
+    struct buf old = {0}, new = {0};
+    bool fine = true;
+    DIR *directory = opendir(from);
+    if (!directory) return false;
+    for (struct dirent *entry; fine && (entry = readdir(directory));) {
+        const char *dot = strrchr(entry->d_name, '.');
+        if (!dot || strcmp(dot, ".sst") != 0) continue;
+        put_path(&old, from, entry->d_name);
+        put_path(&new, to, entry->d_name);
+        fine = link(old.data, new.data) == 0;
+    }
+    closedir(directory);
+    buf_free(&old);
+    buf_free(&new);
+    return fine;
+}
+
+/* ---- mending ---- */
+
+/* What a folder with the older list would be: the number of its last batch. */
+static bool try_older(const char *store_path, const char *trial, struct slice current, const char *name,
+                      struct slice older, struct rocks_mark *mark)
+{
+    char error[512];
+    struct rocks_options options = {
+        .folder = trial, .path = trial, .read_only = true, .cache_bytes = 1024 * 1024};
+    remove_folder(trial);
+    bool made = mkdir(trial, 0700) == 0 && link_tables(store_path, trial) && write_file(trial, name, older) &&
+                write_file(trial, "CURRENT", current);
+    struct store *store = made ? rocks_open(&options, error, sizeof error) : NULL;
+    bool read = store && rocks_mark_on_disk(store, mark);
+    if (store) store_close(store);
+    remove_folder(trial);
+    return read;
+}
+
+static bool cut(const char *store_path, const char *name, size_t whole)
+{
+    struct buf path = {0};
+    put_path(&path, store_path, name);
+    int file = open(path.data, O_WRONLY | O_CLOEXEC);
+    bool done = file >= 0 && ftruncate(file, (off_t)whole) == 0 && fsync(file) == 0;
+    if (file >= 0) close(file);
+    buf_free(&path);
+    return done;
+}
+
+/* The newest list that is whole, has all its files, and goes up to a batch from which on the journal has the rest. */
+static bool find_older(const char *store_path, const char *trial, struct slice current, const char *name,
+                       struct slice text, uint64_t first, size_t *bytes)
+{
+    struct records records = read_records(text);
+    struct rocks_mark mark;
+    if (!ends_there(text, &records)) return false;
+    for (size_t i = 0; i < records.count; i++) {
+        *bytes = records.ends[i];
+        if (*bytes == text.len) continue; /* that is the list that cannot be read */
+        if (!try_older(store_path, trial, current, name, (struct slice){text.data, *bytes}, &mark)) continue;
+        return mark.number + 1 >= first;
+    }
+    return false;
+}
+
+bool manifest_mend(const char *folder, const char *store_path, uint64_t first)
+{
+    struct buf current = {0}, text = {0}, trial = {0};
+    char name[64];
+    size_t bytes;
+    bool mended = false;
+    put_path(&trial, folder, MENDING_NAME);
+    if (read_file(store_path, "CURRENT", &current) && current.len > 9 && current.len < sizeof name &&
+        slice_starts(buf_view(&current), SLICE("MANIFEST-"))) {
+        snprintf(name, sizeof name, "%.*s", (int)current.len - 1, current.data); /* it ends in a newline */
+        mended = !strchr(name, '/') && read_file(store_path, name, &text) &&
+                 find_older(store_path, trial.data, buf_view(&current), name, buf_view(&text), first,
+                            &bytes) &&
+                 cut(store_path, name, bytes);
+    }
+    if (mended)
+        log_line(
+            "the data folder %s: the end of store/%s was torn, or named what is not there, and is cut off; the log "
+            "has what it told of",
+            folder, name);
+    buf_free(&current);
+    buf_free(&text);
+    buf_free(&trial);
+    return mended;
+}

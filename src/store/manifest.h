@@ -1,0 +1,19 @@
+/* RocksDB's list of its files, the MANIFEST, where its end cannot be used: a power cut has torn its last record, or a
+ * sync of it failed and RocksDB has taken back what the record tells, but not the record.
+ *
+ * RocksDB writes a record and syncs it before it counts on what the record tells. So nothing counts on such an end:
+ * no file that it would have made needless was deleted, and no batch was released from the journal. The list without
+ * it is an older, whole one. RocksDB itself refuses such a folder. */
+#ifndef STORE_MANIFEST_H
+#define STORE_MANIFEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Cuts that end off, if that is all that is wrong: nothing whole stands behind what is torn, all files of the older
+ * list are there, and it goes up to a batch from which on the journal has everything (`first` is its first). So
+ * nothing is lost, whatever was wrong. The folder FOLDER/mending is made for the trial, and removed. False: nothing
+ * was changed. */
+bool manifest_mend(const char *folder, const char *store_path, uint64_t first);
+
+#endif

@@ -1,0 +1,11 @@
+/* A store in memory that lies over another one: what is written stays in memory, what is read is the merge of both.
+ * So a folder that must not be written can be shown as it will be when its log is replayed. */
+#ifndef STORE_OVERLAY_H
+#define STORE_OVERLAY_H
+
+#include "store/store.h"
+
+/* Takes the base, which is only read, and closed by store_close of the overlay. Nobody may write to it meanwhile. */
+struct store *store_open_overlay(struct store *base);
+
+#endif

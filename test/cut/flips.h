@@ -1,0 +1,12 @@
+/* Turns bits in copies of a data folder: what was written must be there, or somebody must say that it is not. */
+#ifndef CUT_FLIPS_H
+#define CUT_FLIPS_H
+
+#include "cut/judge.h"
+
+/* So many flips, from a seed; one of three in each kind of file: the journal, RocksDB's tables, all else. Copies are
+ * made in `scratch`. What is wrong is printed. */
+void flips_judge(const struct judgement *judgement, const char *scratch, uint64_t seed, uint64_t flips,
+                 uint64_t *passed, uint64_t *failed);
+
+#endif
