@@ -5,53 +5,68 @@
 
 #include "base/fail.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "engine/internal.h"
 
 #define OVERLAY_MIN_SLOTS 256
 
+static void overlay_resize(struct batch *batch, uint32_t slots);
+
 void batch_begin(struct batch *batch, struct engine *engine)
 {
     batch->engine = engine;
-    if (!batch->overlay) {
-        batch->overlay_slots = OVERLAY_MIN_SLOTS;
-        batch->overlay = must_zero(batch->overlay_slots, sizeof *batch->overlay);
-    }
-    ensure(batch->overlay_count == 0 && batch->changes_count == 0 && batch->streams_count == 0);
+    if (!batch->overlay) overlay_resize(batch, OVERLAY_MIN_SLOTS);
+    ensure(batch->entry_count == 0 && batch->changes_count == 0 && batch->streams_count == 0);
     store_batch_clear(&batch->writes);
     batch->counts_count = 0;
     batch->bytes = 0;
     batch->failed = false;
     batch->first_sequence = engine->next_sequence;
+    batch->first_table_number = engine->next_table_number;
+    batch->first_minute = engine->marked_minute;
+    batch->first_trimmed = atomic_load(&engine->trimmed_sequence);
+    batch->dropped_count = 0;
+    batch->observed.len = 0;
 }
 
 /* ---- the overlay ---- */
 
 /* The slot that holds the key, or the free one where it belongs. */
-static struct cache_value **overlay_slot(struct cache_value **slots, uint32_t count, uint64_t hash,
-                                         struct slice key)
+static uint32_t overlay_slot(const struct batch *batch, uint64_t hash, struct slice key)
 {
-    uint32_t at = (uint32_t)hash & (count - 1);
-    while (slots[at] && !(slots[at]->hash == hash && slice_equal(cache_value_key(slots[at]), key)))
-        at = (at + 1) & (count - 1);
-    return &slots[at];
+    uint32_t mask = batch->overlay_slots - 1, at = (uint32_t)hash & mask;
+    for (; batch->overlay[at]; at = (at + 1) & mask) {
+        const struct cache_value *value = batch->entries[batch->overlay[at] - 1].value;
+        if (value->hash == hash && slice_equal(cache_value_key(value), key)) break;
+    }
+    return at;
 }
 
-static void overlay_grow(struct batch *batch)
+static void overlay_resize(struct batch *batch, uint32_t slots)
 {
-    uint32_t slots = batch->overlay_slots * 2;
-    struct cache_value **larger = must_zero(slots, sizeof *larger);
-    for (uint32_t i = 0; i < batch->overlay_slots; i++) {
-        struct cache_value *value = batch->overlay[i];
-        if (value) *overlay_slot(larger, slots, value->hash, cache_value_key(value)) = value;
-    }
     free(batch->overlay);
-    batch->overlay = larger;
+    batch->overlay = must_zero(slots, sizeof *batch->overlay);
     batch->overlay_slots = slots;
+    batch->entries = must_realloc(batch->entries, slots / 2 * sizeof *batch->entries);
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        struct overlay_entry *entry = &batch->entries[i];
+        entry->slot = overlay_slot(batch, entry->value->hash, cache_value_key(entry->value));
+        batch->overlay[entry->slot] = i + 1;
+    }
+}
+
+/* The values are their owners' from here on. A batch of few entries touches few slots, however large the table has
+ * grown. */
+static void overlay_empty(struct batch *batch)
+{
+    for (uint32_t i = 0; i < batch->entry_count; i++) batch->overlay[batch->entries[i].slot] = 0;
+    batch->entry_count = 0;
 }
 
 const struct cache_value *batch_own(struct batch *batch, uint64_t hash, struct slice key)
 {
-    return *overlay_slot(batch->overlay, batch->overlay_slots, hash, key);
+    uint32_t place = batch->overlay[overlay_slot(batch, hash, key)];
+    return place ? batch->entries[place - 1].value : NULL;
 }
 
 static bool copy_out(struct arena *arena, struct slice bytes, struct slice *out)
@@ -88,15 +103,18 @@ bool batch_find(struct batch *batch, struct arena *arena, uint64_t hash, struct 
 
 struct cache_value *batch_set(struct batch *batch, uint64_t hash, struct slice key, const struct slice *bytes)
 {
-    if (batch->overlay_count * 2 >= batch->overlay_slots) overlay_grow(batch);
+    if (batch->entry_count * 2 >= batch->overlay_slots) overlay_resize(batch, batch->overlay_slots * 2);
     struct cache_value *value = cache_value_new(hash, key, bytes ? *bytes : SLICE_NONE);
     value->deleted = bytes == NULL;
-    struct cache_value **slot = overlay_slot(batch->overlay, batch->overlay_slots, hash, key);
-    if (*slot)
-        cache_value_release(*slot);
-    else
-        batch->overlay_count++;
-    *slot = value;
+    uint32_t slot = overlay_slot(batch, hash, key);
+    if (batch->overlay[slot]) {
+        struct overlay_entry *entry = &batch->entries[batch->overlay[slot] - 1];
+        cache_value_release(entry->value);
+        entry->value = value;
+    } else {
+        batch->entries[batch->entry_count++] = (struct overlay_entry){value, slot};
+        batch->overlay[slot] = batch->entry_count;
+    }
     batch->bytes += key.len + value->value_len;
     return value;
 }
@@ -109,10 +127,9 @@ void batch_set_uncached(struct batch *batch, struct slice key, const struct slic
 void batch_clear(struct batch *batch, struct slice from, struct slice to)
 {
     store_batch_delete_range(&batch->writes, from, to);
-    for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
-        struct cache_value *value = batch->overlay[i];
-        if (value && slice_compare(cache_value_key(value), from) >= 0 &&
-            slice_compare(cache_value_key(value), to) < 0)
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        struct cache_value *value = batch->entries[i].value;
+        if (slice_compare(cache_value_key(value), from) >= 0 && slice_compare(cache_value_key(value), to) < 0)
             value->deleted = true;
     }
 }
@@ -150,29 +167,32 @@ int64_t batch_items(const struct batch *batch, const struct table *table)
     return items;
 }
 
+void batch_drop_counts(struct batch *batch, struct table_counts *counts)
+{
+    if (batch->dropped_count == batch->dropped_capacity) {
+        batch->dropped_capacity = batch->dropped_capacity ? batch->dropped_capacity * 2 : 8;
+        batch->dropped = must_realloc(batch->dropped, batch->dropped_capacity * sizeof *batch->dropped);
+    }
+    atomic_store(&counts->dropped, true);
+    batch->dropped[batch->dropped_count++] = counts;
+}
+
 /* ---- committing ---- */
 
 static int by_key(const void *a, const void *b)
 {
-    return slice_compare(cache_value_key(*(const struct cache_value *const *)a),
-                         cache_value_key(*(const struct cache_value *const *)b));
+    return slice_compare(cache_value_key(((const struct overlay_entry *)a)->value),
+                         cache_value_key(((const struct overlay_entry *)b)->value));
 }
 
 /* The overlay as store entries, behind the ranges that were cleared. In the order of their keys: what is put
- * beside its neighbour is found a place at once by the store, which else searches from the top. */
+ * beside its neighbour is found a place at once by the store, which else searches from the top. Nothing is looked up in
+ * the overlay from here on. */
 static void collect_entries(struct batch *batch)
 {
-    uint32_t count = 0;
-    if (batch->sorted_slots < batch->overlay_count) {
-        batch->sorted_slots = batch->overlay_slots;
-        free(batch->sorted);
-        batch->sorted = must_zero(batch->sorted_slots, sizeof *batch->sorted);
-    }
-    for (uint32_t i = 0; i < batch->overlay_slots && count < batch->overlay_count; i++)
-        if (batch->overlay[i]) batch->sorted[count++] = batch->overlay[i];
-    if (count > 1) qsort(batch->sorted, count, sizeof *batch->sorted, by_key);
-    for (uint32_t i = 0; i < count; i++) {
-        const struct cache_value *value = batch->sorted[i];
+    if (batch->entry_count > 1) qsort(batch->entries, batch->entry_count, sizeof *batch->entries, by_key);
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        const struct cache_value *value = batch->entries[i].value;
         if (value->deleted)
             store_batch_delete(&batch->writes, cache_value_key(value));
         else
@@ -184,6 +204,7 @@ static void collect_counts(struct batch *batch)
 {
     for (uint32_t i = 0; i < batch->counts_count; i++) {
         const struct count_change *change = &batch->counts[i];
+        if (!change->items && !change->bytes) continue; /* the store has them as they are */
         if (atomic_load(&change->table_counts->dropped) || atomic_load(&change->counts->dropped)) continue;
         batch->key.len = batch->value.len = 0;
         key_of_kind(&batch->key, KEY_COUNTS, change->table);
@@ -204,9 +225,9 @@ static void collect_sequence(struct batch *batch)
 
 static void announce(struct batch *batch)
 {
-    for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++)
-        if (batch->overlay[i] && !batch->overlay[i]->uncached)
-            cache_announce(batch->engine->cache, batch->overlay[i]);
+    for (uint32_t i = 0; i < batch->entry_count; i++)
+        if (!batch->entries[i].value->uncached)
+            cache_announce(batch->engine->cache, batch->entries[i].value);
 }
 
 static void publish_streams(struct batch *batch);
@@ -214,15 +235,16 @@ static void publish_streams(struct batch *batch);
 static void publish(struct batch *batch)
 {
     struct engine *engine = batch->engine;
-    for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
-        if (!batch->overlay[i]) continue;
-        if (batch->overlay[i]->uncached)
-            cache_value_release(batch->overlay[i]);
+    bool has_changed_tables = batch->changes_count > 0;
+    vectors_publish(batch);
+    for (uint32_t i = 0; i < batch->entry_count; i++) {
+        struct cache_value *value = batch->entries[i].value;
+        if (value->uncached)
+            cache_value_release(value);
         else
-            cache_publish(engine->cache, batch->overlay[i]);
-        batch->overlay[i] = NULL;
-        batch->overlay_count--;
+            cache_publish(engine->cache, value);
     }
+    overlay_empty(batch);
     for (uint32_t i = 0; i < batch->changes_count; i++) {
         struct table_change *change = &batch->changes[i];
         if (change->table)
@@ -239,6 +261,8 @@ static void publish(struct batch *batch)
     }
     publish_streams(batch);
     change_tell(engine, false);
+    observe_tell(batch);
+    if (has_changed_tables) keeper_poke(engine); /* only now does it find them: an index may have to be filled */
 }
 
 /* Puts the stream in the place of its number, or takes that away; the writer alone changes the list. */
@@ -284,12 +308,9 @@ static void publish_streams(struct batch *batch)
 
 static void drop_everything(struct batch *batch)
 {
-    for (uint32_t i = 0; i < batch->overlay_slots && batch->overlay_count; i++) {
-        if (!batch->overlay[i]) continue;
-        cache_value_release(batch->overlay[i]);
-        batch->overlay[i] = NULL;
-        batch->overlay_count--;
-    }
+    vectors_forget(batch);
+    for (uint32_t i = 0; i < batch->entry_count; i++) cache_value_release(batch->entries[i].value);
+    overlay_empty(batch);
     for (uint32_t i = 0; i < batch->changes_count; i++) {
         if (batch->changes[i].table) engine_table_release(batch->changes[i].table);
         buf_free(&batch->changes[i].name);
@@ -297,6 +318,27 @@ static void drop_everything(struct batch *batch)
     for (uint32_t i = 0; i < batch->streams_count; i++)
         if (batch->streams[i].stream) engine_stream_release(batch->streams[i].stream);
     batch->changes_count = batch->streams_count = 0;
+}
+
+/* As if the batch had never begun: the store has no room for it. */
+static void roll_back(struct batch *batch)
+{
+    struct engine *engine = batch->engine;
+    drop_everything(batch);
+    for (uint32_t i = 0; i < batch->dropped_count; i++) atomic_store(&batch->dropped[i]->dropped, false);
+    engine->next_sequence = batch->first_sequence;
+    engine->next_table_number = batch->first_table_number;
+    engine->marked_minute = batch->first_minute;
+    atomic_store(&engine->trimmed_sequence, batch->first_trimmed);
+    cache_clear(engine->cache); /* it has images that were announced, and will never be published */
+    if (!engine->has_no_room) log_line("%s; writes are refused until there is room", engine->store->refusal);
+    engine->has_no_room = true;
+}
+
+static void has_room(struct engine *engine)
+{
+    if (engine->has_no_room) log_line("there is room again; writes are accepted");
+    engine->has_no_room = false;
 }
 
 bool batch_commit(struct batch *batch)
@@ -313,11 +355,17 @@ bool batch_commit(struct batch *batch)
     if (batch->writes.count) {
         int64_t began = monotonic_us();
         announce(batch);
-        if (store_write(engine->store, &batch->writes, engine->durable) != STORE_OK) {
+        enum store_result result = store_write(engine->store, &batch->writes, engine->durable);
+        if (result == STORE_FULL) {
+            roll_back(batch);
+            return false;
+        }
+        if (result != STORE_OK) {
             engine_fail(engine, "writing");
             drop_everything(batch);
             return false;
         }
+        has_room(engine);
         histogram_add(&engine->stats.commit_us, (uint64_t)(monotonic_us() - began));
     }
     publish(batch);
@@ -328,14 +376,16 @@ void batch_free(struct batch *batch)
 {
     if (batch->overlay) drop_everything(batch);
     free(batch->overlay);
-    free(batch->sorted);
+    free(batch->entries);
     free(batch->counts);
     free(batch->changes);
     free(batch->streams);
+    free(batch->dropped);
     buf_free(&batch->key);
     buf_free(&batch->value);
     buf_free(&batch->old_key);
     buf_free(&batch->old_value);
+    buf_free(&batch->observed);
     store_batch_free(&batch->writes);
     arena_free(&batch->scratch);
     *batch = (struct batch){0};

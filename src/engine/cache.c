@@ -10,10 +10,11 @@
 
 #define CACHE_SHARDS      64
 #define CACHE_MIN_BUCKETS 64
+#define NEVER_OFFERED     UINT64_MAX /* no shard's version: what is read now may be stale before it is offered */
 
 struct shard {
     pthread_mutex_t lock;
-    uint64_t version; /* raised by each publish: E3 */
+    uint64_t version; /* raised by each announcement: E3 */
     struct cache_value **buckets;
     uint32_t bucket_count, count;
     struct cache_value *oldest, *newest;
@@ -179,7 +180,8 @@ enum cache_result cache_find(struct cache *cache, uint64_t hash, struct slice ke
     enum cache_result result = CACHE_UNKNOWN;
     pthread_mutex_lock(&shard->lock);
     struct cache_value *value = *find_place(shard, hash, key);
-    if (value && !atomic_load_explicit(&value->in_flux, memory_order_acquire)) {
+    bool in_flux = value && atomic_load_explicit(&value->in_flux, memory_order_acquire);
+    if (value && !in_flux) {
         value->used = true;
         result = value->deleted ? CACHE_MISSING : CACHE_FOUND;
     }
@@ -187,7 +189,7 @@ enum cache_result cache_find(struct cache *cache, uint64_t hash, struct slice ke
         atomic_fetch_add_explicit(&value->references, 1, memory_order_relaxed);
         *out = value;
     }
-    *version = shard->version;
+    *version = in_flux ? NEVER_OFFERED : shard->version;
     pthread_mutex_unlock(&shard->lock);
     return result;
 }

@@ -41,6 +41,10 @@ static void note(struct engine_change_watcher *watcher, struct slice table, stru
     uint64_t topics[ENGINE_TOPICS];
     if (!slice_starts(table, watcher->prefix)) return;
     unsigned count = hash.data ? watcher->topics(watcher, table, hash, range, topics) : 0;
+    /* An item that everybody writes is noted once in a row. */
+    if (count && watcher->pending_count >= count &&
+        memcmp(watcher->pending + watcher->pending_count - count, topics, count * sizeof *topics) == 0)
+        return;
     if (!hash.data || watcher->pending_count + count > ENGINE_PENDING) {
         watcher->all_pending = true;
         return;

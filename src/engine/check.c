@@ -46,8 +46,7 @@ static void catalog_fault(void *context, const char *sentence)
 
 /* ---- items, and what follows from each ---- */
 
-/* True when the item's own key attributes lead to the key under which it stands. */
-static bool stands_under_own_key(const struct table *table, const struct map *item, struct slice key)
+bool item_stands_under_own_key(const struct table *table, const struct map *item, struct slice key)
 {
     const struct value *hash = map_find(item, table->keys.hash);
     const struct value *range = table->keys.range.len ? map_find(item, table->keys.range) : NULL;
@@ -152,7 +151,7 @@ static bool check_item(void *context, struct slice key, struct slice value)
         fault(check, "table %.*s: an item is damaged", SLICE_ARG(table->definition.name));
         return true;
     }
-    if (!stands_under_own_key(table, &item, key))
+    if (!item_stands_under_own_key(table, &item, key))
         fault(check, "table %.*s: an item stands under another key than its own",
               SLICE_ARG(table->definition.name));
     else if (map_size(&item) != item_encoded_size(value))

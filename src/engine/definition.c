@@ -68,18 +68,34 @@ static void add_throughput(struct builder *builder, const struct throughput *thr
     builder_integer(builder, "warm_write", throughput->warm_write);
 }
 
+static void add_index(struct builder *builder, const struct index_definition *index)
+{
+    builder_text(builder, "name", index->name);
+    builder_integer(builder, "number", index->number);
+    builder_integer(builder, "status", index->status);
+    builder_truth(builder, "global", index->global);
+    add_texts(builder, "hash", index->hash, index->hash_count);
+    add_texts(builder, "range", index->range, index->range_count);
+    builder_integer(builder, "projection", index->projection);
+    add_texts(builder, "non_key", index->non_key, index->non_key_count);
+    add_throughput(builder, &index->throughput);
+}
+
 static struct value index_value(struct arena *arena, const struct index_definition *index)
 {
     struct builder builder = {.arena = arena};
-    builder_text(&builder, "name", index->name);
-    builder_integer(&builder, "number", index->number);
-    builder_integer(&builder, "status", index->status);
-    builder_truth(&builder, "global", index->global);
-    add_texts(&builder, "hash", index->hash, index->hash_count);
-    add_texts(&builder, "range", index->range, index->range_count);
-    builder_integer(&builder, "projection", index->projection);
-    add_texts(&builder, "non_key", index->non_key, index->non_key_count);
-    add_throughput(&builder, &index->throughput);
+    add_index(&builder, index);
+    return (struct value){.type = VALUE_M, .map = builder_finish(&builder)};
+}
+
+static struct value vector_value(struct arena *arena, const struct vector_definition *vector)
+{
+    struct builder builder = {.arena = arena};
+    add_index(&builder, &vector->index);
+    builder_text(&builder, "attribute", vector->attribute);
+    builder_integer(&builder, "dimensions", vector->dimensions);
+    builder_integer(&builder, "metric", vector->metric);
+    add_texts(&builder, "filters", vector->filters, vector->filter_count);
     return (struct value){.type = VALUE_M, .map = builder_finish(&builder)};
 }
 
@@ -101,6 +117,16 @@ static void add_indexes(struct builder *builder, const struct table_definition *
     for (uint32_t i = 0; i < definition->index_count; i++)
         list.elements[i] = index_value(builder->arena, &definition->indexes[i]);
     builder_add(builder, "indexes", list);
+}
+
+static void add_vectors(struct builder *builder, const struct table_definition *definition)
+{
+    struct value list = {.type = VALUE_L, .count = definition->vector_count};
+    if (!list.count) return;
+    list.elements = arena_array(builder->arena, struct value, list.count);
+    for (uint32_t i = 0; i < definition->vector_count; i++)
+        list.elements[i] = vector_value(builder->arena, &definition->vectors[i]);
+    builder_add(builder, "vectors", list);
 }
 
 static void add_tags(struct builder *builder, const struct table_definition *definition)
@@ -131,6 +157,7 @@ void table_definition_encode(struct buf *out, const struct table_definition *def
     builder_integer(&builder, "decreases_today", definition->decreases_today);
     add_throughput(&builder, &definition->throughput);
     add_indexes(&builder, definition);
+    add_vectors(&builder, definition);
     builder_integer(&builder, "next_index_number", definition->next_index_number);
     builder_integer(&builder, "stream", definition->stream);
     builder_integer(&builder, "stream_since_ms", definition->stream_since_ms);
@@ -224,6 +251,19 @@ static void index_from(struct arena *arena, const struct value *value, struct in
     for (uint32_t i = 0; i < non_key->count; i++) out->non_key[i] = element_text(non_key, i);
 }
 
+static void vector_from(struct arena *arena, const struct value *value, struct vector_definition *out)
+{
+    static const struct map nothing;
+    const struct map *map = value->type == VALUE_M ? &value->map : &nothing;
+    const struct value *filters = list_of(map, "filters");
+    *out = (struct vector_definition){.attribute = stored_text(map, "attribute"),
+                                      .dimensions = (uint32_t)stored_integer(map, "dimensions"),
+                                      .metric = (enum vector_metric)stored_integer(map, "metric")};
+    index_from(arena, value, &out->index);
+    for (uint32_t i = 0; i < filters->count && i < LIMIT_VECTOR_FILTERS; i++)
+        out->filters[out->filter_count++] = element_text(filters, i);
+}
+
 static void lists_from(struct arena *arena, const struct map *map, struct table_definition *out)
 {
     const struct value *list = list_of(map, "attributes");
@@ -238,6 +278,10 @@ static void lists_from(struct arena *arena, const struct map *map, struct table_
     out->index_count = list->count;
     out->indexes = arena_array(arena, struct index_definition, list->count);
     for (uint32_t i = 0; i < list->count; i++) index_from(arena, &list->elements[i], &out->indexes[i]);
+    list = list_of(map, "vectors");
+    out->vector_count = list->count < LIMIT_VECTOR_INDEXES ? list->count : LIMIT_VECTOR_INDEXES;
+    out->vectors = arena_array(arena, struct vector_definition, out->vector_count);
+    for (uint32_t i = 0; i < out->vector_count; i++) vector_from(arena, &list->elements[i], &out->vectors[i]);
     list = list_of(map, "tags");
     out->tag_count = list->count / 2;
     out->tags = arena_array(arena, struct tag, out->tag_count);
@@ -279,6 +323,8 @@ bool table_definition_decode(struct arena *arena, struct slice bytes, struct tab
     };
     lists_from(arena, &map, out);
     if (!out->name.len || !out->hash.len || !table_attribute_type(out, out->hash, &type)) return false;
+    for (uint32_t i = 0; i < out->vector_count; i++)
+        if (out->vectors[i].dimensions < 1 || out->vectors[i].dimensions > LIMIT_VECTOR_DIMENSIONS) return false;
     return !out->range.len || table_attribute_type(out, out->range, &type);
 }
 

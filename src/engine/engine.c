@@ -66,6 +66,7 @@ static bool load_table(void *context, struct slice key, struct slice value)
             table->index_counts[i] = engine_counts_new(load->engine);
             fine = load_counts(load, number, definition.indexes[i].number, table->index_counts[i]);
         }
+        vectors_attach(load->engine, NULL, table, NULL, VECTORS_LOADING);
         registry_put(&load->engine->registry, table);
     }
     arena_free(&arena);
@@ -152,6 +153,7 @@ static void engine_free(struct engine *engine)
     batch_free(&engine->batch);
     registry_free(&engine->registry);
     cache_free(engine->cache);
+    vectors_free(engine);
     for (uint32_t i = 0; i < engine->all_counts_count; i++) free(engine->all_counts[i]);
     free(engine->all_counts);
     for (uint32_t i = 0; i < engine->streams_count; i++) engine_stream_release(engine->streams[i]);
@@ -193,6 +195,7 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     struct engine *engine = must_zero(1, sizeof *engine);
     engine->store = options->store;
     engine->durable = options->durable;
+    engine->read_only = options->read_only;
     engine->inline_writer = options->inline_writer;
     engine->clock = options->clock;
     engine->on_failure = options->on_failure;
@@ -200,6 +203,7 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
     engine->cache = cache_new(options->cache_bytes);
     registry_init(&engine->registry);
     init_locks(engine);
+    vectors_init(engine, options);
     engine->ttl_interval_ms = options->ttl_interval_ms ? options->ttl_interval_ms : 1000;
     engine->stream_retention_ms = options->stream_retention_ms ? options->stream_retention_ms : DAY_MS;
     engine->records_no_change = options->records_no_change;
@@ -215,7 +219,7 @@ struct engine *engine_open(const struct engine_options *options, char *error, si
         return NULL;
     }
     writer_start(engine);
-    keeper_start(engine);
+    if (!engine->read_only) keeper_start(engine);
     return engine;
 }
 
@@ -223,7 +227,7 @@ void engine_close(struct engine *engine)
 {
     keeper_stop(engine);
     writer_stop(engine);
-    if (!atomic_load(&engine->failed) && store_sync(engine->store) != STORE_OK)
+    if (!engine->read_only && !atomic_load(&engine->failed) && store_sync(engine->store) != STORE_OK)
         engine_fail(engine, "closing");
     engine_free(engine);
 }

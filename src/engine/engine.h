@@ -8,7 +8,8 @@
  *      has them. So whatever a reply has shown survives a power cut.
  *  E3. A cached image equals the stored one. New images are announced to the cache before they go to the
  *      store and published afterwards; in between, readers ask the store. A reader that fills the cache from
- *      the store while the writer announced something gives its copy up (the shard's version moved).
+ *      the store while the writer announced something gives its copy up (the shard's version moved, or the image
+ *      was in between already).
  *  E4. A failed store write or read in the writer stops it for good: that batch and every later commit fail,
  *      nothing is acknowledged that may be lost.
  *  E5. A table's number is never used again, so its stale cache entries and stored keys can never be taken
@@ -33,6 +34,7 @@
 #include "expr/expr.h"
 #include "store/store.h"
 #include "value/value.h"
+#include "vector/vector.h"
 
 /* ---- what a table is ---- */
 
@@ -69,6 +71,17 @@ struct index_definition {
     struct throughput throughput; /* global only */
 };
 
+/* A vector index: the items that have a vector of its length, and its HASH attributes. It is in memory only, and
+ * made of the items when the engine opens. */
+struct vector_definition {
+    struct index_definition index; /* name, number, projection, and as hash the HASH attributes of its schema */
+    struct slice attribute;        /* a list of numbers */
+    uint32_t dimensions;
+    enum vector_metric metric;
+    struct slice filters[LIMIT_VECTOR_FILTERS]; /* the INLINE_FILTER attributes */
+    uint32_t filter_count;
+};
+
 enum stream_view {
     STREAM_OFF,
     STREAM_KEYS_ONLY,
@@ -95,6 +108,8 @@ struct table_definition {
     struct throughput throughput;
     struct index_definition *indexes;
     uint32_t index_count;
+    struct vector_definition *vectors;
+    uint32_t vector_count;
     uint32_t next_index_number; /* the engine's */
     enum stream_view stream;
     int64_t stream_since_ms; /* names the stream's label; kept when the stream is switched off; 0: never had
@@ -125,6 +140,8 @@ bool table_definition_decode(struct arena *arena, struct slice bytes, struct tab
 /* What changes while a table lives; shared by all versions of its definition. */
 struct table_counts {
     _Atomic int64_t items, bytes;
+    _Atomic uint64_t reads, writes;   /* since the start: items and pages read, items written */
+    uint64_t told_reads, told_writes; /* of them, what engine_busy_tables has told */
     _Atomic bool dropped;
 };
 
@@ -134,6 +151,7 @@ struct table {
     uint32_t number; /* in stored keys */
     struct table_counts *counts;
     struct table_counts *index_counts[TABLE_INDEXES]; /* in the order of definition.indexes */
+    struct vector_index *vectors[LIMIT_VECTOR_INDEXES]; /* in the order of definition.vectors */
     /* private */
     struct arena arena;
     _Atomic uint32_t references;
@@ -146,6 +164,7 @@ struct engine;
 struct engine_options {
     struct store *store; /* taken over: closed with the engine */
     bool durable;        /* sync before reply */
+    bool read_only;      /* the store must not be written: no house is kept, and nobody submits a write */
     bool inline_writer;  /* no writer thread: engine_submit commits before it returns (tests, embedding) */
     uint64_t cache_bytes;
     const struct clock *clock;
@@ -154,6 +173,8 @@ struct engine_options {
     int64_t stream_retention_ms;     /* how long stream records are kept; 0: a day */
     uint32_t stream_shards;          /* a new stream begins with so many; 0: 4 */
     bool records_no_change;          /* a write that changes nothing leaves a stream record, too */
+    uint64_t vector_limit_bytes;     /* of memory for vector indexes; 0: a part of the machine's (limits.h) */
+    uint32_t vector_exact_max;       /* of one partition; 0: the usual number (limits.h) */
     uint64_t collection_limit_bytes; /* of an item collection of a table with local indexes; 0: the service's
                                         limit */
     void (*on_failure)(void *context); /* called once when E4 strikes, on the writer's thread; may be NULL */
@@ -175,6 +196,13 @@ void engine_table_release(struct table *table);
 uint32_t engine_table_names(struct engine *engine, struct arena *arena, struct slice after, uint32_t limit,
                             struct slice *names, bool *more);
 
+/* What the busiest tables did since the last call, busiest first, at most `top`; names in the arena. For one caller. */
+struct table_rate {
+    struct slice name;
+    uint64_t reads, writes;
+};
+uint32_t engine_busy_tables(struct engine *engine, struct arena *arena, uint32_t top, struct table_rate *out);
+
 /* ---- reading ---- */
 
 /* An image that the reader holds: encoded bytes that stay until image_release. */
@@ -193,6 +221,10 @@ enum engine_result engine_get(struct engine *engine, const struct table *table, 
                               struct image *out);
 void image_release(struct image *image);
 
+/* A new on-demand table has so many partitions, each with a like share of all hashes. */
+#define SCAN_PARTITIONS  4
+#define ITEM_KEY_HASH_AT 5 /* in an item's stored key, behind its kind and the table's number */
+
 /* A page of a Query or Scan. */
 struct page {
     struct slice from, to; /* stored keys: from <= key < to */
@@ -204,8 +236,11 @@ struct page {
     void (*emit)(void *context, struct slice encoded, const struct map *item);
     void *context;
     bool decode; /* hand a decoded item to emit in any case */
+    size_t part_at; /* where a stored key has its hash, whose first bits tell the partition; 0: nobody asks */
     /* answers */
     uint64_t scanned, matched, bytes; /* bytes: billed size of all evaluated */
+    uint64_t part_bytes[SCAN_PARTITIONS]; /* the same for each partition */
+    uint32_t last_part;                   /* of the last evaluated item */
     bool more;                        /* stopped by limit or size: last holds where */
     struct map last;                  /* the last evaluated item, decoded in scratch */
 };
@@ -217,6 +252,25 @@ void engine_scan_range(const struct table *table, uint32_t segment, uint32_t seg
 /* Stored-key range of a key condition. False when it can hold nothing (between 5 and 3). */
 bool engine_query_range(const struct table *table, const struct key_condition *condition, struct buf *from,
                         struct buf *to);
+
+/* All items of a table as they were at one moment, whatever is written meanwhile. */
+struct items_view {
+    const struct table *table;
+    void (*held)(void *context); /* the moment is fixed: what is written from now on is not in it. May be NULL */
+    /* In the order of the store; false to stop. */
+    bool (*visit)(void *context, struct slice key, struct slice encoded);
+    void *context;
+    struct slice from, to; /* stored keys; `to` empty: all */
+};
+enum engine_result engine_items_view(struct engine *engine, const struct items_view *view);
+
+/* A table as it was at a moment: in a store that holds what the database held then, as backup.h and transfer's moments
+ * make them. Counted, with its definition and counts; NULL when there was none. */
+struct table *engine_past_table(struct store *past, struct slice name);
+/* Its items, by stored key and encoded; the visitor answers false to stop. Two moments of one table (the same id) have
+ * the same keys in the same order. */
+enum engine_result engine_past_items(struct store *past, const struct table *table, store_visitor visitor,
+                                     void *context);
 
 /* ---- secondary indexes ---- */
 
@@ -240,6 +294,49 @@ bool engine_index_query_range(const struct table *table, const struct index_defi
 /* The stored key of the entry of an item, of which all keys (the index's and the table's) must be there. */
 void engine_index_key(struct buf *out, const struct table *table, const struct index_definition *index,
                       const struct map *item);
+
+/* ---- vector indexes ---- */
+
+enum vector_status {
+    VECTORS_READY,
+    VECTORS_LOADING,     /* after a start: searches wait */
+    VECTORS_BACKFILLING, /* the index is new on a table with items: searches are refused */
+    VECTORS_FULL,        /* there was not enough memory for all items: searches are refused */
+};
+enum vector_status vector_index_status(const struct table *table, uint32_t place);
+void vector_index_counts(const struct table *table, uint32_t place, int64_t *items, int64_t *bytes);
+const struct vector_definition *table_vectors_find(const struct table *table, struct slice name, uint32_t *place);
+/* What the index answers with of the item: the vector itself only where the projection names it. */
+bool vector_projects(const struct table *table, const struct vector_definition *definition, struct slice name);
+/* The item's vector as the index holds it, `dimensions` floats. False when it has none of this length. */
+bool vector_of_item(const struct vector_definition *definition, const struct map *item, float *out);
+/* A number as a 32-bit float; false when it is too large for one. */
+bool vector_number(const struct value *value, float *out);
+/* True when the item is in the index. */
+bool vector_holds(const struct table *table, const struct vector_definition *definition, const struct map *item);
+
+struct vector_result {
+    float score;
+    struct map item; /* whole */
+};
+
+struct vector_request {
+    const struct table *table;
+    uint32_t place;       /* of the index in the definition */
+    const float *vector;  /* as many as the index has dimensions */
+    uint32_t top;         /* results, at most LIMIT_VECTOR_TOP */
+    const struct value *hash[INDEX_KEY_PARTS];
+    const struct value *filters[LIMIT_VECTOR_FILTERS]; /* NULL: any */
+    struct arena *arena;
+    /* the answer, nearest first, where scores are equal by stored key */
+    enum vector_status status; /* not READY: nothing was searched */
+    struct vector_result *results;
+    uint32_t count;
+};
+
+/* Waits while the index is being loaded, and takes as long as it takes: not for an event loop. Each result is a
+ * durable item and the score of the vector that this very item has. */
+enum engine_result engine_search_vectors(struct engine *engine, struct vector_request *request);
 
 /* ---- writing ---- */
 
@@ -274,6 +371,7 @@ enum write_outcome {
     WRITE_INVALID,         /* fault holds the service's sentence */
     WRITE_NO_TABLE,        /* the table went away between validation and commit */
     WRITE_CONFLICT,        /* a transaction of the same batch has the item */
+    WRITE_VECTORS_FULL,    /* there is no memory for another vector */
     WRITE_COLLECTION_FULL, /* the item's collection would become larger than it may be */
 };
 
@@ -400,6 +498,17 @@ struct engine_change_watcher {
 void engine_watch_changes(struct engine *engine, struct engine_change_watcher *watcher);
 void engine_unwatch_changes(struct engine *engine, struct engine_change_watcher *watcher);
 
+/* For who wants to see each change of one table, with a stream or without: the encoded items before and after it, empty
+ * where there was none or is none. Called on the writer's thread when it is durable, in order; must be quick. */
+struct engine_observer {
+    struct slice table; /* its name; kept */
+    void (*changed)(struct engine_observer *observer, struct slice old, struct slice new);
+    struct engine_observer *next; /* private */
+};
+/* Keeps it until engine_unobserve has returned. */
+void engine_observe(struct engine *engine, struct engine_observer *observer);
+void engine_unobserve(struct engine *engine, struct engine_observer *observer);
+
 /* ---- what goes on by itself: index entries of older items, expired items, old stream records, old tokens
  * ---- */
 
@@ -420,8 +529,32 @@ enum table_change_result engine_table_drop(struct batch *batch, struct slice nam
 /* The table as this batch sees it, or NULL; not counted, valid until apply returns. */
 struct table *engine_table_in_batch(struct batch *batch, struct slice name);
 
+/* From within apply: what was committed before this batch is in the log on disk, also where replies do not wait for
+ * it. */
+bool engine_sync_in_batch(struct batch *batch);
+
 /* A new random UUID in text, for table ids and the like. */
 struct slice engine_new_id(struct engine *engine, struct arena *arena);
+
+/* ---- notes: what the database keeps about itself beside its tables (notes.c) ---- */
+
+#define ENGINE_NOTES "$notes" /* the table that they are items of; clients cannot name it, or see it listed */
+/* From within apply. False when the table of notes cannot be made. */
+bool engine_note_put(struct batch *batch, struct arena *arena, struct slice kind, struct slice id,
+                     const struct map *fields);
+void engine_note_delete(struct batch *batch, struct arena *arena, struct slice kind, struct slice id);
+bool engine_note_in_batch(struct batch *batch, struct arena *arena, struct slice kind, struct slice id,
+                          struct map *out);
+/* From any thread, of what is durable. In the arena. */
+bool engine_note_find(struct engine *engine, struct arena *arena, struct slice kind, struct slice id,
+                      struct map *out);
+/* Those of a kind, the last id first; `before` empty: all. The visitor answers false to stop. */
+typedef bool (*engine_note_visitor)(void *context, struct slice id, const struct map *fields);
+enum engine_result engine_notes(struct engine *engine, struct arena *arena, struct slice kind, struct slice before,
+                                engine_note_visitor visitor, void *context);
+/* The same, the first id behind `after` first. */
+enum engine_result engine_notes_after(struct engine *engine, struct arena *arena, struct slice kind,
+                                      struct slice after, engine_note_visitor visitor, void *context);
 
 /* ---- capacity, in half units where halves occur ---- */
 
@@ -448,6 +581,8 @@ struct engine_stats {
 const struct engine_stats *engine_stats(struct engine *engine);
 void engine_store_stats(struct engine *engine, struct store_stats *stats);
 uint64_t engine_cache_bytes(struct engine *engine);
+/* The memory that all vector indexes take. */
+uint64_t engine_vector_bytes(struct engine *engine);
 
 /* Verifies a whole store: definitions and items decode, items stand under their own keys, indexes and
  * expiries hold what the items ask for and nothing else, counts add up, and streams end in what the items are
@@ -456,6 +591,17 @@ struct check_report {
     uint64_t tables, items, records, faults;
 };
 bool engine_check(struct store *store, struct check_report *report, struct buf *out);
+
+/* Brings everything that a damaged store still has (store_open_salvage) into an empty one. Definitions, items and
+ * streams are copied; entries of indexes, counts and all else that follows from items is made anew, so the new store is
+ * sound whatever is missing. Records of streams are copied only where nothing is missing. Appends a line to *out for
+ * each table that is touched and each thing that is left out. False when the new store cannot be written. */
+struct salvage_report {
+    uint64_t tables, items, records;
+};
+bool engine_salvage(struct store *from, const struct store_salvage *found, struct store *to,
+                    struct salvage_report *report, struct buf *out);
+
 /* Walks all entries of a store and tells what each means: its key in words, its value as stored. The visitor
  * answers false to stop. False when the store cannot be read. */
 enum stored_kind {
@@ -466,5 +612,15 @@ enum stored_kind {
 typedef bool (*engine_entry_visitor)(void *context, enum stored_kind kind, struct slice meaning,
                                      struct slice value);
 bool engine_show(struct store *store, engine_entry_visitor visitor, void *context);
+/* The same for the log, from a batch on (0: its first): each batch, and behind it its entries. Of an entry that is
+ * deleted the value is empty; of a range too, and its meaning is that of both ends. */
+struct engine_log_visitor {
+    void (*batch)(void *context, uint64_t number, int64_t time_ms, uint32_t entries, size_t bytes);
+    void (*entry)(void *context, const char *verb, enum stored_kind kind, struct slice meaning, struct slice value);
+    void *context;
+};
+/* False and a sentence when it cannot be read. */
+bool engine_show_log(struct store *store, uint64_t from, const struct engine_log_visitor *visitor, char *error,
+                     size_t error_len);
 
 #endif

@@ -159,20 +159,30 @@ struct stream_change {
     struct stream *stream; /* NULL: forgotten */
 };
 
+struct overlay_entry {
+    struct cache_value *value;
+    uint32_t slot; /* of the hash table */
+};
+
 struct batch {
     struct engine *engine;
     struct store_batch writes;
-    struct cache_value **overlay; /* hash table, open addressing; NULL: free */
-    uint32_t overlay_slots, overlay_count;
-    const struct cache_value **sorted; /* its entries, while they are handed to the store */
-    uint32_t sorted_slots;
+    uint32_t *overlay; /* hash table, open addressing: places in `entries`, counted from 1; 0: free */
+    uint32_t overlay_slots;
+    struct overlay_entry *entries; /* what the batch has set; room for half as many as there are slots */
+    uint32_t entry_count;
     struct count_change *counts;
     uint32_t counts_count, counts_capacity;
     struct table_change *changes;
     uint32_t changes_count, changes_capacity;
     struct stream_change *streams;
     uint32_t streams_count, streams_capacity;
-    uint64_t first_sequence;                   /* of this batch */
+    struct table_counts **dropped; /* of what the batch has dropped */
+    uint32_t dropped_count, dropped_capacity;
+    uint64_t first_sequence, first_minute, first_trimmed; /* of the engine when this batch began */
+    uint32_t first_table_number;
+    struct vector_change *first_vector, *last_vector;
+    struct buf observed;                       /* changes for observers, see observe.c */
     struct arena scratch;                      /* while one commit is applied */
     struct buf key, value, old_key, old_value; /* for building entries */
     uint64_t bytes;                            /* of images, to end a batch in time */
@@ -200,7 +210,9 @@ void batch_count(struct batch *batch, const struct table *table, uint32_t index_
 #define COUNT_OF_TABLE UINT32_MAX /* index_place */
 /* How many items the table has as the batch sees it. */
 int64_t batch_items(const struct batch *batch, const struct table *table);
-/* Writes all to the store and publishes it. False when the store failed: nothing was published. */
+/* Marks the counts of a table or an index that the batch drops. */
+void batch_drop_counts(struct batch *batch, struct table_counts *counts);
+/* Writes all to the store and publishes it. False when the store failed or has no room: nothing was published. */
 bool batch_commit(struct batch *batch);
 
 /* ---- change.c: telling those who wait for changes ---- */
@@ -209,6 +221,10 @@ void change_note(struct batch *batch, const struct table *table, struct slice ke
 void change_note_table(struct batch *batch, struct slice name); /* it is gone, with all its items */
 /* Once they can be read. `everything`: whatever was noted, all may be different. */
 void change_tell(struct engine *engine, bool everything);
+
+/* ---- observe.c ---- */
+void observe_note(struct batch *batch, const struct write *write);
+void observe_tell(struct batch *batch); /* once it is durable */
 
 /* ---- what follows from the change of an item ---- */
 
@@ -235,6 +251,23 @@ void collection_grow(struct batch *batch, const struct table *table, struct slic
 /* Refuses a write that would make its item, with its entries in local indexes, or its collection too large.
  */
 void collection_check(struct batch *batch, struct write *write);
+/* vectors.c */
+void vectors_follow(struct batch *batch, const struct change *change);
+/* Refuses a write that would need more memory for vectors than there may be. */
+void vectors_check(struct batch *batch, struct write *write);
+/* A table's vector indexes: those of the old one go on, new ones are made, and those that are gone end with the
+ * batch. Without an old one (and a batch): they are loaded if the store may have items. */
+void vectors_attach(struct engine *engine, struct batch *batch, struct table *table, const struct table *old,
+                    enum vector_status status);
+void vectors_drop(struct batch *batch, const struct table *table);
+/* The batch is durable; or it never will be. */
+void vectors_publish(struct batch *batch);
+void vectors_forget(struct batch *batch);
+bool vectors_keep_house(struct engine *engine);
+void vectors_init(struct engine *engine, const struct engine_options *options);
+/* Ends all vector indexes, as their tables end. */
+void vectors_clear(struct engine *engine);
+void vectors_free(struct engine *engine);
 /* expiry.c */
 bool expiry_of(const struct table *table, const struct map *item, uint64_t *second);
 void expiry_follow(struct batch *batch, const struct change *change);
@@ -264,10 +297,11 @@ struct engine {
     struct cache *cache;
     struct registry registry;
     const struct clock *clock;
-    bool durable, inline_writer;
+    bool durable, read_only, inline_writer;
     uint32_t next_table_number; /* the writer's, with the next three */
     uint64_t next_sequence;
     uint64_t marked_minute;
+    bool has_no_room; /* the last batch was refused for it; the writer's too */
     _Atomic uint64_t published_sequence, trimmed_sequence;
     struct stream **streams; /* ascending by number; under streams_lock, changed by the writer only */
     uint32_t streams_count, streams_capacity;
@@ -276,6 +310,8 @@ struct engine {
     struct engine_watcher *watchers;
     struct engine_change_watcher *change_watchers;
     _Atomic unsigned change_watcher_count;
+    struct engine_observer *observers;
+    _Atomic unsigned observer_count;
     int64_t ttl_interval_ms, stream_retention_ms;
     uint32_t stream_shards;
     bool records_no_change; /* as in engine_options */
@@ -298,6 +334,14 @@ struct engine {
     pthread_t writer;
     pthread_mutex_t batch_lock; /* held while a batch is made */
     struct batch batch;
+
+    pthread_mutex_t vectors_lock;
+    pthread_cond_t vectors_loaded;
+    struct vector_index **vectors; /* freed with the engine: old versions of tables may point here */
+    uint32_t vectors_count, vectors_capacity;
+    _Atomic uint64_t vectors_bytes;
+    uint64_t vectors_limit_bytes;
+    uint32_t vectors_exact_max;
 
     pthread_mutex_t random_lock;
     struct random random;
@@ -329,6 +373,9 @@ bool catalog_load(struct catalog *catalog, struct store *store,
                   void (*fault)(void *context, const char *sentence), void *context);
 void catalog_free(struct catalog *catalog);
 uint32_t catalog_place(const struct catalog *catalog, uint32_t number); /* UINT32_MAX: no such table */
+
+/* check.c: whether the item's own key attributes lead to the key under which it stands. */
+bool item_stands_under_own_key(const struct table *table, const struct map *item, struct slice key);
 
 /* check_stream.c: all streams of a store; each fault is told as a sentence. False when the store cannot be
  * read. */

@@ -12,6 +12,7 @@ bool engine_keep_house(struct engine *engine)
     pthread_mutex_lock(&engine->keeper_lock);
     bool more = false;
     if (!atomic_load(&engine->failed)) {
+        more |= vectors_keep_house(engine);
         more |= backfill_keep_house(engine);
         more |= expiry_keep_house(engine);
         more |= stream_keep_house(engine);

@@ -22,7 +22,7 @@ static enum engine_result hold(struct image *out, struct cache_value *value)
 enum engine_result engine_get(struct engine *engine, const struct table *table, struct slice key,
                               struct image *out)
 {
-    (void)table;
+    stats_add(&table->counts->reads, 1);
     uint64_t hash = hash_bytes(key), version;
     struct cache_value *value;
     *out = (struct image){0};
@@ -62,9 +62,13 @@ static bool visit(void *context, struct slice key, struct slice value)
 {
     struct walk *walk = context;
     struct page *page = walk->page;
-    (void)key;
+    size_t size = item_encoded_size(value);
     page->scanned++;
-    page->bytes += item_encoded_size(value);
+    page->bytes += size;
+    if (page->part_at) {
+        page->last_part = (unsigned char)key.data[page->part_at] * SCAN_PARTITIONS / 256;
+        page->part_bytes[page->last_part] += size;
+    }
     struct map item, *decoded = NULL;
     if (page->filter || page->decode) {
         arena_reset(&walk->item_arena);
@@ -89,6 +93,7 @@ enum engine_result engine_page(struct engine *engine, struct page *page)
     struct walk walk = {.page = page};
     page->scanned = page->matched = page->bytes = 0;
     page->more = false;
+    memset(page->part_bytes, 0, sizeof page->part_bytes);
     enum store_result result = store_scan(engine->store, page->from, page->to, page->backwards, visit, &walk);
     if (result == STORE_OK && page->more &&
         !item_decode(page->scratch, arena_copy(page->scratch, buf_view(&walk.last)), &page->last))
@@ -96,6 +101,39 @@ enum engine_result engine_page(struct engine *engine, struct page *page)
     buf_free(&walk.last);
     arena_free(&walk.item_arena);
     return result == STORE_OK && !walk.damaged ? ENGINE_OK : ENGINE_FAILED;
+}
+
+/* ---- one moment of a table ---- */
+
+struct view_walk {
+    const struct items_view *view;
+    bool is_held;
+};
+
+static bool view_visit(void *context, struct slice key, struct slice value)
+{
+    struct view_walk *walk = context;
+    if (!walk->is_held && walk->view->held) walk->view->held(walk->view->context);
+    walk->is_held = true;
+    return walk->view->visit(walk->view->context, key, value);
+}
+
+/* One scan of a store sees one state of it, from before its first entry on. */
+enum engine_result engine_items_view(struct engine *engine, const struct items_view *view)
+{
+    struct view_walk walk = {.view = view};
+    struct buf from = {0}, to = {0};
+    if (view->to.len) {
+        buf_slice(&from, view->from);
+        buf_slice(&to, view->to);
+    } else {
+        engine_scan_range(view->table, 0, 1, &from, &to);
+    }
+    enum store_result result = store_scan(engine->store, buf_view(&from), buf_view(&to), false, view_visit, &walk);
+    if (!walk.is_held && view->held) view->held(view->context);
+    buf_free(&from);
+    buf_free(&to);
+    return result == STORE_OK ? ENGINE_OK : ENGINE_FAILED;
 }
 
 /* ---- capacity ---- */

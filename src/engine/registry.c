@@ -152,11 +152,43 @@ uint32_t engine_table_names(struct engine *engine, struct arena *arena, struct s
 {
     struct registry *registry = &engine->registry;
     pthread_rwlock_rdlock(&registry->lock);
-    uint32_t place = after.len ? place_of(registry, after) : 0, count = 0;
+    /* The database's own tables come first, as no name that clients may give begins with a '$'. */
+    uint32_t place = place_of(registry, after.len ? after : SLICE("$\xff")), count = 0;
     if (after.len && stands_at(registry, place, after)) place++;
     for (; place < registry->count && count < limit; place++, count++)
         names[count] = arena_copy(arena, registry->tables[place]->definition.name);
     *more = place < registry->count;
+    pthread_rwlock_unlock(&registry->lock);
+    return count;
+}
+
+static uint64_t activity(const struct table_rate *rate)
+{
+    return rate->reads + rate->writes;
+}
+
+uint32_t engine_busy_tables(struct engine *engine, struct arena *arena, uint32_t top, struct table_rate *out)
+{
+    struct registry *registry = &engine->registry;
+    uint32_t count = 0;
+    pthread_rwlock_rdlock(&registry->lock);
+    for (uint32_t i = 0; i < registry->count; i++) {
+        const struct table *table = registry->tables[i];
+        struct table_counts *counts = table->counts;
+        struct table_rate rate = {.name = table->definition.name,
+                                  .reads = stats_read(&counts->reads) - counts->told_reads,
+                                  .writes = stats_read(&counts->writes) - counts->told_writes};
+        counts->told_reads += rate.reads;
+        counts->told_writes += rate.writes;
+        if (!activity(&rate) || rate.name.data[0] == '$') continue;
+        uint32_t place = count < top ? count++ : top;
+        while (place > 0 && activity(&out[place - 1]) < activity(&rate)) {
+            if (place < top) out[place] = out[place - 1];
+            place--;
+        }
+        if (place < top) out[place] = rate;
+    }
+    for (uint32_t i = 0; i < count; i++) out[i].name = arena_copy(arena, out[i].name);
     pthread_rwlock_unlock(&registry->lock);
     return count;
 }

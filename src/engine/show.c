@@ -243,14 +243,28 @@ static enum stored_kind describe(struct show *show, struct slice key)
     }
 }
 
-static bool show_entry(void *context, struct slice key, struct slice value)
+/* The meaning of a key, and its value in words where it is no item. */
+static enum stored_kind explain(struct show *show, struct slice key, struct slice *value)
 {
-    struct show *show = context;
     arena_reset(&show->scratch);
     show->meaning.len = 0;
     enum stored_kind kind = describe(show, key);
-    if (kind == STORED_TEXT) value = put_into_words(show, key.data[0], value);
+    if (kind == STORED_TEXT) *value = put_into_words(show, key.data[0], *value);
+    return kind;
+}
+
+static bool show_entry(void *context, struct slice key, struct slice value)
+{
+    struct show *show = context;
+    enum stored_kind kind = explain(show, key, &value);
     return show->visitor(show->context, kind, buf_view(&show->meaning), value);
+}
+
+static void show_free(struct show *show)
+{
+    catalog_free(&show->catalog);
+    arena_free(&show->scratch);
+    buf_free(&show->meaning);
 }
 
 bool engine_show(struct store *store, engine_entry_visitor visitor, void *context)
@@ -258,8 +272,62 @@ bool engine_show(struct store *store, engine_entry_visitor visitor, void *contex
     struct show show = {.visitor = visitor, .context = context};
     bool read = catalog_load(&show.catalog, store, NULL, NULL) &&
                 store_scan(store, SLICE(""), SLICE(""), false, show_entry, &show) == STORE_OK;
-    catalog_free(&show.catalog);
-    arena_free(&show.scratch);
-    buf_free(&show.meaning);
+    show_free(&show);
     return read;
+}
+
+/* ---- the log ---- */
+
+struct show_log {
+    struct show show; /* with the tables that there are at the end of the log */
+    const struct engine_log_visitor *visitor;
+    char *error;
+    size_t error_len;
+    bool failed;
+};
+
+static void log_entry(void *context, enum store_entry_kind kind, struct slice key, struct slice value)
+{
+    struct show_log *log = context;
+    struct show *show = &log->show;
+    struct slice words = kind == STORE_ENTRY_PUT ? value : SLICE_NONE;
+    enum stored_kind stored = explain(show, key, &words);
+    const char *verb = kind == STORE_ENTRY_PUT ? "put" : kind == STORE_ENTRY_DELETE ? "delete" : "clear from";
+    if (kind != STORE_ENTRY_PUT) stored = STORED_TEXT, words = SLICE_NONE;
+    if (kind == STORE_ENTRY_DELETE_RANGE) {
+        buf_text(&show->meaning, " to, without it, ");
+        describe(show, value);
+    }
+    log->visitor->entry(log->visitor->context, verb, stored, buf_view(&show->meaning), words);
+}
+
+static bool log_batch(void *context, const struct store_log_batch *found)
+{
+    struct show_log *log = context;
+    struct store_batch batch;
+    if (!store_batch_from_bytes(found->bytes, &batch)) {
+        snprintf(log->error, log->error_len, "the batch %llu is damaged", (unsigned long long)found->number);
+        log->failed = true;
+        return false;
+    }
+    log->visitor->batch(log->visitor->context, found->number, found->time_ms, batch.count, found->bytes.len);
+    store_batch_visit(&batch, log_entry, log);
+    return true;
+}
+
+bool engine_show_log(struct store *store, uint64_t from, const struct engine_log_visitor *visitor,
+                     char *error, size_t error_len)
+{
+    struct show_log log = {.visitor = visitor, .error = error, .error_len = error_len};
+    if (!store_log_id(store)) return true;
+    struct store_log_cursor cursor = {.number = from ? from : store_log_first(store)};
+    bool loaded = catalog_load(&log.show.catalog, store, NULL, NULL);
+    if (!loaded) snprintf(error, error_len, "%s", store->error);
+    enum store_result result = loaded ? store_log_read(store, &cursor, log_batch, &log, error, error_len)
+                                      : STORE_OK;
+    if (result == STORE_MISSING)
+        snprintf(error, error_len, "the batch %llu is not in the log any more: it begins with %llu",
+                 (unsigned long long)cursor.number, (unsigned long long)store_log_first(store));
+    show_free(&log.show);
+    return loaded && result == STORE_OK && !log.failed;
 }

@@ -36,6 +36,7 @@ void engine_snapshot_restore(struct engine *engine, const struct engine_snapshot
     pthread_mutex_lock(&engine->batch_lock);
     registry_clear(&engine->registry);
     forget_streams(engine);
+    vectors_clear(engine);
     store_snapshot_restore(engine->store, snapshot->store);
     cache_clear(engine->cache);
     engine->marked_minute = 0;

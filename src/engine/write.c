@@ -109,11 +109,13 @@ void engine_write_check(struct batch *batch, struct write *write)
     if (write->kind == WRITE_PUT && !write->new_image.data) engine_write_prepare(write);
     if (write->kind == WRITE_UPDATE && !make_updated(write, &old)) return;
     collection_check(batch, write);
+    if (write->outcome == WRITE_APPLIED) vectors_check(batch, write);
 }
 
 static bool has_followers(const struct table_definition *definition)
 {
-    return definition->index_count || definition->stream != STREAM_OFF || definition->ttl_attribute.len;
+    return definition->index_count || definition->vector_count || definition->stream != STREAM_OFF ||
+           definition->ttl_attribute.len;
 }
 
 /* A write is checked against the version of the table that its caller found, but what follows from it goes by
@@ -138,6 +140,7 @@ static void follow(struct batch *batch, const struct write *write)
     }
     if (batch->failed) return;
     index_follow(batch, &change);
+    vectors_follow(batch, &change);
     expiry_follow(batch, &change);
     stream_follow(batch, &change);
 }
@@ -151,10 +154,12 @@ void engine_write_keep(struct batch *batch, struct write *write)
                                           deletes ? NULL : &write->new_image);
     value->by_transaction = write->in_transaction;
     value->commit_number = batch->commit_number;
+    stats_add(&write->table->counts->writes, 1);
     batch_count(batch, write->table, COUNT_OF_TABLE, !deletes - write->existed,
                 (int64_t)(deletes ? 0 : write->new_size) - (int64_t)write->old_size);
     follow(batch, write);
     change_note(batch, write->table, write->key);
+    observe_note(batch, write);
 }
 
 void engine_write(struct batch *batch, struct write *write)
@@ -224,6 +229,17 @@ static uint32_t index_place(const struct table *table, uint32_t number)
     return UINT32_MAX;
 }
 
+static void number_vectors(struct batch *batch, struct table_definition *definition)
+{
+    struct vector_definition *vectors = arena_array(&batch->scratch, struct vector_definition,
+                                                    definition->vector_count);
+    for (uint32_t i = 0; i < definition->vector_count; i++) {
+        vectors[i] = definition->vectors[i];
+        if (!vectors[i].index.number) vectors[i].index.number = ++definition->next_index_number;
+    }
+    definition->vectors = vectors;
+}
+
 /* New indexes get their numbers and counts, lost ones go with all their entries. */
 static struct table *settle_indexes(struct batch *batch, struct table_definition *definition, uint32_t number,
                                     struct table_counts *counts, const struct table *old)
@@ -238,6 +254,7 @@ static struct table *settle_indexes(struct batch *batch, struct table_definition
         store_zero_counts(batch, number, indexes[i].number);
     }
     definition->indexes = indexes;
+    number_vectors(batch, definition);
     struct table *table = table_new(definition, number, counts);
     for (uint32_t i = 0; i < definition->index_count; i++) {
         uint32_t place = old ? index_place(old, indexes[i].number) : UINT32_MAX;
@@ -246,9 +263,11 @@ static struct table *settle_indexes(struct batch *batch, struct table_definition
     }
     for (uint32_t i = 0; old && i < old->definition.index_count; i++) {
         if (index_place(table, old->definition.indexes[i].number) != UINT32_MAX) continue;
-        atomic_store(&old->index_counts[i]->dropped, true);
+        batch_drop_counts(batch, old->index_counts[i]);
         index_clear(batch, old, &old->definition.indexes[i]);
     }
+    bool is_filled = old && batch_items(batch, old);
+    vectors_attach(batch->engine, batch, table, old, is_filled ? VECTORS_BACKFILLING : VECTORS_READY);
     return table;
 }
 
@@ -308,7 +327,6 @@ enum table_change_result engine_table_replace(struct batch *batch, const struct 
     struct table *table = settle_indexes(batch, &own, old->number, old->counts, old);
     store_definition(batch, old->number, &own);
     note_change(batch, definition->name, table);
-    keeper_poke(batch->engine);
     return TABLE_CHANGED;
 }
 
@@ -319,8 +337,9 @@ enum table_change_result engine_table_drop(struct batch *batch, struct slice nam
     if (!table) return TABLE_MISSING;
     if (table->definition.deletion_protected) return TABLE_PROTECTED;
     for (size_t i = 0; i < sizeof kinds; i++) clear_kind(batch, kinds[i], table->number);
+    vectors_drop(batch, table);
     if (table->definition.stream != STREAM_OFF) stream_end(batch, table->definition.stream_number);
-    atomic_store(&table->counts->dropped, true);
+    batch_drop_counts(batch, table->counts);
     note_change(batch, name, NULL);
     change_note_table(batch, name);
     return TABLE_CHANGED;

@@ -164,7 +164,8 @@ void engine_commit(struct engine *engine, struct commit *commit)
     struct waited_commit waited = {.commit = {.apply = waited_apply,
                                               .done = waited_done,
                                               .cause = commit->cause,
-                                              .token = commit->token},
+                                              .token = commit->token,
+                                              .is_quiet = commit->is_quiet},
                                    .inner = commit,
                                    .engine = engine};
     struct commit_list list = {0};

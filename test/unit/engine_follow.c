@@ -613,3 +613,55 @@ TEST(engine_random_operations_survive_a_failure_of_any_store_call)
         fixture_close(&fixture);
     }
 }
+
+/* ---- no room ---- */
+
+/* A store that has no room now and then: what was refused has left no trace, also not of a table that was dropped or
+ * made, and the rest goes on. */
+TEST(engine_random_operations_go_on_when_there_is_room_again)
+{
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct fixture fixture;
+        struct random random;
+        char error[700];
+        open_full(&fixture);
+        random_seed(&random, seed);
+        for (int i = 0; i < 300; i++) {
+            if (random_below(&random, 5) == 0) fixture.faults.is_full = !fixture.faults.is_full;
+            random_step(&fixture, &random);
+            if (i % 50 == 0) check_clean(&fixture);
+        }
+        fixture.faults.is_full = false;
+        CHECK(put_full(&fixture, "a", "1", "last", "1", NULL));
+        CHECK_TEXT(slice_of(fixture_get(&fixture, "a", "1")), "last");
+        CHECK(!engine_has_failed(fixture.engine, error, sizeof error));
+        engine_wait_idle(fixture.engine);
+        check_clean(&fixture);
+        check_stream_gives_table(&fixture);
+        fixture_close(&fixture);
+    }
+}
+
+TEST(engine_without_room_changes_no_table)
+{
+    struct fixture fixture;
+    open_full(&fixture);
+    CHECK(put_full(&fixture, "a", "1", "before", "1", NULL));
+    uint64_t next = engine_stream_next(fixture.engine);
+    fixture.faults.is_full = true;
+    CHECK(!put_full(&fixture, "a", "1", "after", "2", NULL));
+    CHECK_TEXT(slice_of(fixture_get(&fixture, "a", "1")), "before");
+    CHECK(!fixture_drop(&fixture));
+    struct table_definition fewer = things_definition();
+    struct table_commit replace = {
+        .commit = {.apply = apply_table}, .definition = &fewer, .change = engine_table_replace};
+    engine_commit(fixture.engine, &replace.commit);
+    CHECK(replace.commit.failed);
+    fixture.faults.is_full = false;
+    CHECK_INT(engine_stream_next(fixture.engine), next);
+    CHECK(put_full(&fixture, "a", "2", "later", "2", NULL));
+    CHECK_INT(fixture.table->counts->items, 2);
+    check_clean(&fixture);
+    check_stream_gives_table(&fixture);
+    fixture_close(&fixture);
+}

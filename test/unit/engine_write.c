@@ -2,6 +2,7 @@
 #include "unit/engine_fixture.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 
 TEST(engine_put_get_delete)
 {
@@ -44,6 +45,88 @@ TEST(engine_writes_of_one_batch_see_each_other)
     CHECK(writes[1].write.old_size > 0);
     CHECK_TEXT(slice_of(fixture_get(&fixture, "a", "1")), "three");
     CHECK_INT(fixture.table->counts->items, 1);
+    fixture_close(&fixture);
+}
+
+/* A store in memory that tells how many entries its last batch had. */
+struct counting_store {
+    struct store store; /* first */
+    struct store *inner;
+    uint32_t entries;
+};
+
+static struct store *inner_of(struct store *store)
+{
+    return ((struct counting_store *)store)->inner;
+}
+
+static enum store_result counting_get(struct store *store, struct slice key, struct buf *value)
+{
+    return store_get(inner_of(store), key, value);
+}
+
+static enum store_result counting_scan(struct store *store, struct slice from, struct slice to, bool backwards,
+                                       store_visitor visitor, void *context)
+{
+    return store_scan(inner_of(store), from, to, backwards, visitor, context);
+}
+
+static enum store_result counting_write(struct store *store, const struct store_batch *batch, bool durable)
+{
+    ((struct counting_store *)store)->entries = batch->count;
+    return store_write(inner_of(store), batch, durable);
+}
+
+static enum store_result counting_sync(struct store *store)
+{
+    return store_sync(inner_of(store));
+}
+
+static void counting_close(struct store *store)
+{
+    store_close(inner_of(store));
+}
+
+TEST(engine_batch_writes_only_what_changed)
+{
+    static const struct store_methods methods = {.get = counting_get,
+                                                 .scan = counting_scan,
+                                                 .write = counting_write,
+                                                 .sync = counting_sync,
+                                                 .close = counting_close};
+    struct counting_store counting = {.store = {.methods = &methods}, .inner = store_open_memory(NULL)};
+    struct fixture fixture = {0};
+    char pk[16];
+    ensure(fixture_open_store(&fixture, &counting.store, true) && fixture_create(&fixture));
+    CHECK(fixture_put(&fixture, "a", "1", "one"));
+    CHECK_INT(counting.entries, 2); /* the item and the counts */
+    CHECK(fixture_put(&fixture, "a", "1", "two"));
+    CHECK_INT(counting.entries, 1); /* as many bytes as before */
+    CHECK(fixture_put(&fixture, "a", "1", "three"));
+    CHECK_INT(counting.entries, 2);
+
+    /* Each key twice in one batch, more of them than the overlay begins with; then a small batch again. */
+    enum { KEYS = 700 };
+    struct write_commit *writes = must_zero(2 * KEYS, sizeof *writes);
+    struct commit_list list = {0};
+    for (int i = 0; i < 2 * KEYS; i++) {
+        snprintf(pk, sizeof pk, "key%d", i % KEYS);
+        writes[i] = fixture_write(&fixture, WRITE_PUT, pk, "1", i < KEYS ? "old" : "new");
+        writes[i].commit.done = count_done;
+        commit_list_add(&list, &writes[i].commit);
+    }
+    engine_submit(fixture.engine, &list);
+    CHECK_INT(counting.entries, KEYS + 1);
+    for (int i = 0; i < 2 * KEYS; i++) CHECK(writes[i].write.existed == (i >= KEYS));
+    CHECK(fixture_delete(&fixture, "key0", "1"));
+    CHECK_INT(counting.entries, 2);
+    for (int i = 1; i < KEYS; i++) {
+        snprintf(pk, sizeof pk, "key%d", i);
+        CHECK_TEXT(slice_of(fixture_get(&fixture, pk, "1")), "new");
+    }
+    CHECK(fixture_get(&fixture, "key0", "1") == NULL);
+    CHECK_INT(fixture.table->counts->items, KEYS);
+    free(writes);
     fixture_close(&fixture);
 }
 
