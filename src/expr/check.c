@@ -29,54 +29,54 @@ struct operation_facts {
 };
 
 static const struct operation_facts facts[] = {
-    [OPERATION_AND] = {.name = {"AND", 3}, .types = TYPES_ALL},
-    [OPERATION_OR] = {.name = {"OR", 2}, .types = TYPES_ALL},
-    [OPERATION_NOT] = {.name = {"NOT", 3}, .types = TYPES_ALL},
-    [OPERATION_EQ] = {.name = {"=", 1}, .types = TYPES_ALL, .wants_distinct = true},
-    [OPERATION_NE] = {.name = {"<>", 2}, .types = TYPES_ALL, .wants_distinct = true},
-    [OPERATION_LT] = {.name = {"<", 1}, .types = TYPES_ORDERED, .wants_distinct = true},
-    [OPERATION_LE] = {.name = {"<=", 2}, .types = TYPES_ORDERED, .wants_distinct = true},
-    [OPERATION_GT] = {.name = {">", 1}, .types = TYPES_ORDERED, .wants_distinct = true},
-    [OPERATION_GE] = {.name = {">=", 2}, .types = TYPES_ORDERED, .wants_distinct = true},
-    [OPERATION_BETWEEN] = {.name = {"BETWEEN", 7}, .types = TYPES_ORDERED, .wants_distinct = true},
-    [OPERATION_IN] = {.name = {"IN", 2}, .types = TYPES_ALL, .wants_distinct = true},
-    [OPERATION_PLUS] = {.name = {"+", 1}, .types = TYPE(VALUE_N)},
-    [OPERATION_MINUS] = {.name = {"-", 1}, .types = TYPE(VALUE_N)},
-    [OPERATION_EXISTS] = {{"attribute_exists", 16}, 1, TYPES_ALL, USERS_CONDITIONS, true, false},
-    [OPERATION_NOT_EXISTS] = {{"attribute_not_exists", 20}, 1, TYPES_ALL, USERS_CONDITIONS, true, false},
-    [OPERATION_TYPE] = {{"attribute_type", 14}, 2, TYPES_ALL, USERS_CONDITIONS, false, true},
-    [OPERATION_BEGINS_WITH] = {{"begins_with", 11}, 2, TYPES_BEGINNING, USERS_CONDITIONS, false, true},
-    [OPERATION_CONTAINS] = {{"contains", 8}, 2, TYPES_ALL, USERS_CONDITIONS, false, true},
-    [OPERATION_SIZE] = {{"size", 4}, 1, TYPES_MEASURED, USERS_CONDITIONS, false, false},
-    [OPERATION_IF_NOT_EXISTS] = {{"if_not_exists", 13}, 2, TYPES_ALL, USERS_UPDATES, true, true},
-    [OPERATION_LIST_APPEND] = {{"list_append", 11}, 2, TYPE(VALUE_L), USERS_UPDATES, false, false},
-    [OPERATION_UNKNOWN_FUNCTION] = {.name = {NULL, 0}, .types = TYPES_ALL},
+    [EXPR_OP_AND] = {.name = {"AND", 3}, .types = TYPES_ALL},
+    [EXPR_OP_OR] = {.name = {"OR", 2}, .types = TYPES_ALL},
+    [EXPR_OP_NOT] = {.name = {"NOT", 3}, .types = TYPES_ALL},
+    [EXPR_OP_EQ] = {.name = {"=", 1}, .types = TYPES_ALL, .wants_distinct = true},
+    [EXPR_OP_NE] = {.name = {"<>", 2}, .types = TYPES_ALL, .wants_distinct = true},
+    [EXPR_OP_LT] = {.name = {"<", 1}, .types = TYPES_ORDERED, .wants_distinct = true},
+    [EXPR_OP_LE] = {.name = {"<=", 2}, .types = TYPES_ORDERED, .wants_distinct = true},
+    [EXPR_OP_GT] = {.name = {">", 1}, .types = TYPES_ORDERED, .wants_distinct = true},
+    [EXPR_OP_GE] = {.name = {">=", 2}, .types = TYPES_ORDERED, .wants_distinct = true},
+    [EXPR_OP_BETWEEN] = {.name = {"BETWEEN", 7}, .types = TYPES_ORDERED, .wants_distinct = true},
+    [EXPR_OP_IN] = {.name = {"IN", 2}, .types = TYPES_ALL, .wants_distinct = true},
+    [EXPR_OP_PLUS] = {.name = {"+", 1}, .types = TYPE(VALUE_N)},
+    [EXPR_OP_MINUS] = {.name = {"-", 1}, .types = TYPE(VALUE_N)},
+    [EXPR_OP_EXISTS] = {{"attribute_exists", 16}, 1, TYPES_ALL, USERS_CONDITIONS, true, false},
+    [EXPR_OP_NOT_EXISTS] = {{"attribute_not_exists", 20}, 1, TYPES_ALL, USERS_CONDITIONS, true, false},
+    [EXPR_OP_TYPE] = {{"attribute_type", 14}, 2, TYPES_ALL, USERS_CONDITIONS, false, true},
+    [EXPR_OP_BEGINS_WITH] = {{"begins_with", 11}, 2, TYPES_BEGINNING, USERS_CONDITIONS, false, true},
+    [EXPR_OP_CONTAINS] = {{"contains", 8}, 2, TYPES_ALL, USERS_CONDITIONS, false, true},
+    [EXPR_OP_SIZE] = {{"size", 4}, 1, TYPES_MEASURED, USERS_CONDITIONS, false, false},
+    [EXPR_OP_IF_NOT_EXISTS] = {{"if_not_exists", 13}, 2, TYPES_ALL, USERS_UPDATES, true, true},
+    [EXPR_OP_LIST_APPEND] = {{"list_append", 11}, 2, TYPE(VALUE_L), USERS_UPDATES, false, false},
+    [EXPR_OP_UNKNOWN_FUNCTION] = {.name = {NULL, 0}, .types = TYPES_ALL},
 };
 
-struct slice operation_name(const struct node *node)
+struct slice operation_name(const struct expr_node *node)
 {
     ensure(node->kind == NODE_OPERATION);
-    return node->operation == OPERATION_UNKNOWN_FUNCTION ? node->word : facts[node->operation].name;
+    return node->operation == EXPR_OP_UNKNOWN_FUNCTION ? node->word : facts[node->operation].name;
 }
 
 /* ---- phase 3 ---- */
 
 /* size yields a number and stands where operands stand; the other functions of conditions are conditions. Of
  * the update's functions, list_append is a whole value, while if_not_exists may stand in anything. */
-static bool is_well_placed(enum operation function, enum place place)
+static bool is_well_placed(enum expr_operation function, enum place place)
 {
-    if (function == OPERATION_SIZE) return place == PLACE_OPERAND;
-    if (function == OPERATION_IF_NOT_EXISTS) return place != PLACE_CONDITION;
-    if (function == OPERATION_LIST_APPEND) return place == PLACE_SET_VALUE;
+    if (function == EXPR_OP_SIZE) return place == PLACE_OPERAND;
+    if (function == EXPR_OP_IF_NOT_EXISTS) return place != PLACE_CONDITION;
+    if (function == EXPR_OP_LIST_APPEND) return place == PLACE_SET_VALUE;
     return place == PLACE_CONDITION;
 }
 
-static bool check_function(struct parser *parser, const struct node *node, enum place place)
+static bool check_function(struct parser *parser, const struct expr_node *node, enum place place)
 {
     struct slice name = operation_name(node);
     enum users users = facts[node->operation].users;
     bool in_update = parser->kind == EXPR_UPDATE;
-    if (node->operation == OPERATION_UNKNOWN_FUNCTION)
+    if (node->operation == EXPR_OP_UNKNOWN_FUNCTION)
         return REFUSE(parser, SLICE("Invalid function name; function: "), name);
     if (in_update && users != USERS_UPDATES)
         return REFUSE(parser, SLICE("The function is not allowed in an update expression; function: "), name);
@@ -107,13 +107,13 @@ bool check_path_words(struct parser *parser, struct path *path)
     return true;
 }
 
-bool check_words(struct parser *parser, struct node *node, enum place place)
+bool check_words(struct parser *parser, struct expr_node *node, enum place place)
 {
     if (node->kind == NODE_VALUE) return true;
     if (node->kind == NODE_PATH) return check_path_words(parser, &node->path);
-    if (node->operation >= OPERATION_EXISTS && !check_function(parser, node, place)) return false;
-    enum place inner = node->operation <= OPERATION_NOT ? PLACE_CONDITION : PLACE_OPERAND;
-    for (struct node *operand = node->operands; operand; operand = operand->next) {
+    if (node->operation >= EXPR_OP_EXISTS && !check_function(parser, node, place)) return false;
+    enum place inner = node->operation <= EXPR_OP_NOT ? PLACE_CONDITION : PLACE_OPERAND;
+    for (struct expr_node *operand = node->operands; operand; operand = operand->next) {
         if (!check_words(parser, operand, inner)) return false;
     }
     return true;
@@ -142,6 +142,7 @@ bool bind_path(struct parser *parser, struct path *path)
         return REFUSE(parser, SLICE("The document path has too many nesting levels; nesting levels: "),
                       number_slice(parser->arena, path->count));
     }
+    if (parser->kind == EXPR_STATEMENT) return true;
     for (uint32_t i = 0; i < path->count; i++) {
         struct path_part *part = &path->parts[i];
         if (!part->is_index && part->name.data[0] == '#' && !bind_name(parser, part)) return false;
@@ -163,37 +164,37 @@ bool bind_value(struct parser *parser, struct slice placeholder, const struct va
                   placeholder);
 }
 
-bool bind_node(struct parser *parser, struct node *node)
+bool bind_node(struct parser *parser, struct expr_node *node)
 {
     if (node->kind == NODE_PATH) return bind_path(parser, &node->path);
-    if (node->kind == NODE_VALUE) return bind_value(parser, node->word, &node->value);
-    for (struct node *operand = node->operands; operand; operand = operand->next) {
+    if (node->kind == NODE_VALUE) return node->value || bind_value(parser, node->word, &node->value);
+    for (struct expr_node *operand = node->operands; operand; operand = operand->next) {
         if (!bind_node(parser, operand)) return false;
     }
     return check_operands(parser, node);
 }
 
 /* The type that an operand has for every item: NULL where it depends on the item. */
-static bool known_type(const struct node *node, enum value_type *type)
+static bool known_type(const struct expr_node *node, enum value_type *type)
 {
     if (node->kind == NODE_VALUE) {
         *type = node->value->type;
         return true;
     }
     *type = VALUE_N;
-    return node->kind == NODE_OPERATION && node->operation == OPERATION_SIZE;
+    return node->kind == NODE_OPERATION && node->operation == EXPR_OP_SIZE;
 }
 
-static bool refuse_type(struct parser *parser, const struct node *node, struct slice type)
+static bool refuse_type(struct parser *parser, const struct expr_node *node, struct slice type)
 {
     return REFUSE(parser, SLICE("Incorrect operand type for operator or function; operator or function: "),
                   operation_name(node), SLICE(", operand type: "), type);
 }
 
-static bool check_types(struct parser *parser, const struct node *node)
+static bool check_types(struct parser *parser, const struct expr_node *node)
 {
     unsigned types = facts[node->operation].types;
-    for (const struct node *operand = node->operands; operand && types != TYPES_ALL;
+    for (const struct expr_node *operand = node->operands; operand && types != TYPES_ALL;
          operand = operand->next) {
         enum value_type type;
         if (known_type(operand, &type) && !(types & TYPE(type)))
@@ -202,11 +203,11 @@ static bool check_types(struct parser *parser, const struct node *node)
     return true;
 }
 
-static bool check_distinct(struct parser *parser, const struct node *node)
+static bool check_distinct(struct parser *parser, const struct expr_node *node)
 {
-    const struct node *first = node->operands;
+    const struct expr_node *first = node->operands;
     if (!facts[node->operation].wants_distinct || first->kind != NODE_PATH) return true;
-    for (const struct node *operand = first->next; operand; operand = operand->next) {
+    for (const struct expr_node *operand = first->next; operand; operand = operand->next) {
         if (operand->kind != NODE_PATH || !path_equal(&first->path, &operand->path)) continue;
         return REFUSE(
             parser,
@@ -239,7 +240,7 @@ static bool refuse_bounds(struct parser *parser, struct slice what, const struct
                   value_text(parser->arena, high));
 }
 
-static bool check_bounds(struct parser *parser, const struct node *node)
+static bool check_bounds(struct parser *parser, const struct expr_node *node)
 {
     const struct value *low = node->operands->next->value, *high = node->operands->next->next->value;
     if (!low || !high) return true;
@@ -252,18 +253,19 @@ static bool check_bounds(struct parser *parser, const struct node *node)
 }
 
 /* The second operand names a type, so it must be a string that does. */
-static bool check_type_name(struct parser *parser, const struct node *node)
+static bool check_type_name(struct parser *parser, const struct expr_node *node)
 {
-    const struct node *second = node->operands->next;
+    const struct expr_node *second = node->operands->next;
     enum value_type type;
     if (!known_type(second, &type)) return refuse_type(parser, node, SLICE("{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"));
     if (type != VALUE_S) return refuse_type(parser, node, value_type_name(type));
     if (value_type_from_name(second->value->bytes, &type)) return true;
     return REFUSE(parser, SLICE("Invalid attribute type name found; type: "), second->value->bytes,
-                  SLICE(", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"));
+                  parser->kind == EXPR_STATEMENT ? SLICE(", valid types: {N,BS,L,B,NULL,M,S,SS,NS,BOOL}")
+                                                 : SLICE(", valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"));
 }
 
-bool check_operands(struct parser *parser, const struct node *node)
+bool check_operands(struct parser *parser, const struct expr_node *node)
 {
     const struct operation_facts *operation = &facts[node->operation];
     if (operation->operand_count && node->operand_count != operation->operand_count) {
@@ -277,9 +279,9 @@ bool check_operands(struct parser *parser, const struct node *node)
                       operation->name);
     }
     if (!check_types(parser, node) || !check_distinct(parser, node)) return false;
-    if (node->operation == OPERATION_BETWEEN) return check_bounds(parser, node);
-    if (node->operation == OPERATION_TYPE) return check_type_name(parser, node);
-    if (node->operation == OPERATION_IN && node->operand_count - 1 > LIMIT_EXPRESSION_IN) {
+    if (node->operation == EXPR_OP_BETWEEN) return check_bounds(parser, node);
+    if (node->operation == EXPR_OP_TYPE) return check_type_name(parser, node);
+    if (node->operation == EXPR_OP_IN && node->operand_count - 1 > LIMIT_EXPRESSION_IN) {
         return REFUSE(parser,
                       SLICE("The IN operator is provided with too many operands; number of operands: "),
                       number_slice(parser->arena, node->operand_count - 1));

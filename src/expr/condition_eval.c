@@ -144,7 +144,8 @@ static bool comparison_holds(const struct condition *condition, const struct map
     case CONDITION_NOT_CONTAINS: return contains_not(value[0], value[1]);
     case CONDITION_AND:
     case CONDITION_OR:
-    case CONDITION_NOT: break;
+    case CONDITION_NOT:
+    case CONDITION_SAME: break;
     }
     return false;
 }
@@ -157,6 +158,8 @@ bool condition_holds(const struct condition *condition, const struct map *item)
     case CONDITION_OR:
         return condition_holds(condition->left, item) || condition_holds(condition->right, item);
     case CONDITION_NOT: return !condition_holds(condition->left, item);
+    case CONDITION_SAME:
+        return condition_holds(condition->left, item) == condition_holds(condition->right, item);
     default: return comparison_holds(condition, item);
     }
 }

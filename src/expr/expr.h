@@ -40,7 +40,15 @@ struct expr_params {
 };
 
 /* Which member of the request the text came from: it names itself in every fault. */
-enum expr_kind { EXPR_CONDITION, EXPR_FILTER, EXPR_KEY_CONDITION, EXPR_PROJECTION, EXPR_UPDATE };
+enum expr_kind {
+    EXPR_CONDITION,
+    EXPR_FILTER,
+    EXPR_KEY_CONDITION,
+    EXPR_SEARCH_CONDITION,
+    EXPR_PROJECTION,
+    EXPR_UPDATE,
+    EXPR_STATEMENT, /* a whole statement, parsed elsewhere: no placeholders, and no prefix in its faults */
+};
 struct slice expr_kind_name(enum expr_kind kind); /* "ConditionExpression", ... */
 
 /* A word that the language keeps for itself, in any case. */
@@ -90,9 +98,10 @@ enum condition_kind {
     CONDITION_BEGINS_WITH,
     CONDITION_CONTAINS,
     CONDITION_NOT_CONTAINS, /* only the legacy parameters know it */
+    CONDITION_SAME,         /* left and right hold, or neither does; only statements have it */
 };
 
-/* A node. AND, OR, NOT use left and right (NOT: left only); the others use operands[0 .. operand_count). */
+/* A node. AND, OR, SAME, NOT use left and right (NOT: left only); the others use operands[0 .. operand_count). */
 struct condition {
     enum condition_kind kind;
     struct condition *left, *right;
@@ -172,6 +181,8 @@ bool key_terms_bind(struct arena *arena, const struct key_terms *terms, const st
 struct projection {
     struct path *paths;
     uint32_t count;
+    /* NULL: what the paths lead to stays in its place. Else each value becomes an attribute of this name. */
+    const struct slice *names;
 };
 
 bool projection_parse(struct arena *arena, struct slice text, struct expr_params *params,
@@ -187,14 +198,16 @@ enum update_operand_kind {
     UPDATE_OPERAND_VALUE,
     UPDATE_OPERAND_PATH,
     UPDATE_OPERAND_IF_NOT_EXISTS,
-    UPDATE_OPERAND_LIST_APPEND
+    UPDATE_OPERAND_LIST_APPEND,
+    UPDATE_OPERAND_PLUS, /* within another sum: only statements have such */
+    UPDATE_OPERAND_MINUS,
 };
 
 struct update_operand {
     enum update_operand_kind kind;
     const struct value *value;           /* VALUE */
     struct path path;                    /* PATH, IF_NOT_EXISTS */
-    struct update_operand *left, *right; /* LIST_APPEND; IF_NOT_EXISTS uses right */
+    struct update_operand *left, *right; /* LIST_APPEND, PLUS, MINUS; IF_NOT_EXISTS uses right */
 };
 
 struct update_action {
@@ -225,6 +238,58 @@ bool update_create(struct arena *arena, const struct update *update, const struc
 /* What ReturnValues UPDATED_OLD / UPDATED_NEW answer: the parts of the image that the actions' paths lead to.
  */
 struct map update_touched(struct arena *arena, const struct update *update, const struct map *image);
+
+/* ---- trees of a language that is parsed elsewhere (src/partiql) ----
+ *
+ * They are built of the same nodes as those of expressions, checked by the same rules, and become the same
+ * conditions and updates: there is one evaluator. Nodes live in the arena. Faults have no prefix. */
+
+/* Everything that has operands: of the expression language and of other languages alike. */
+enum expr_operation {
+    EXPR_OP_AND,
+    EXPR_OP_OR,
+    EXPR_OP_NOT,
+    EXPR_OP_EQ,
+    EXPR_OP_NE,
+    EXPR_OP_LT,
+    EXPR_OP_LE,
+    EXPR_OP_GT,
+    EXPR_OP_GE,
+    EXPR_OP_BETWEEN,
+    EXPR_OP_IN,
+    EXPR_OP_PLUS,
+    EXPR_OP_MINUS,
+    EXPR_OP_EXISTS, /* from here on: functions */
+    EXPR_OP_NOT_EXISTS,
+    EXPR_OP_TYPE,
+    EXPR_OP_BEGINS_WITH,
+    EXPR_OP_CONTAINS,
+    EXPR_OP_SIZE,
+    EXPR_OP_IF_NOT_EXISTS,
+    EXPR_OP_LIST_APPEND,
+    EXPR_OP_UNKNOWN_FUNCTION,
+};
+
+struct expr_node;
+struct expr_node *expr_path(struct arena *arena, struct path path);
+struct expr_node *expr_value(struct arena *arena, const struct value *value);
+/* Without operands at first; expr_append adds the next one. */
+struct expr_node *expr_call(struct arena *arena, enum expr_operation operation);
+void expr_append(struct expr_node *parent, struct expr_node *operand);
+
+/* An action of an update before it is checked. */
+struct expr_clause {
+    enum update_verb verb;
+    struct path path;
+    struct expr_node *node;    /* SET: operands joined by PLUS and MINUS, in any depth */
+    const struct value *value; /* ADD, DELETE: a set */
+};
+
+struct condition *condition_from(struct arena *arena, struct expr_node *root, struct slice *fault);
+struct update *update_from(struct arena *arena, const struct expr_clause *clauses, uint32_t count,
+                           struct slice *fault);
+/* Refuses paths that contain each other. */
+bool paths_are_apart(struct arena *arena, const struct path *paths, uint32_t count, struct slice *fault);
 
 /* ---- parameters, once all expressions of the request are parsed ---- */
 

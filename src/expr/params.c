@@ -11,8 +11,10 @@ struct slice expr_kind_name(enum expr_kind kind)
     case EXPR_CONDITION: return SLICE("ConditionExpression");
     case EXPR_FILTER: return SLICE("FilterExpression");
     case EXPR_KEY_CONDITION: return SLICE("KeyConditionExpression");
+    case EXPR_SEARCH_CONDITION: return SLICE("SearchConditionExpression");
     case EXPR_PROJECTION: return SLICE("ProjectionExpression");
     case EXPR_UPDATE: return SLICE("UpdateExpression");
+    case EXPR_STATEMENT: return SLICE("Statement");
     }
     return SLICE_NONE;
 }

@@ -44,7 +44,7 @@ enum token_kind {
     TOKEN_COMMA,
     TOKEN_PLUS,
     TOKEN_MINUS,
-    TOKEN_EQ, /* the six comparisons in the order of enum operation */
+    TOKEN_EQ, /* the six comparisons in the order of enum expr_operation */
     TOKEN_NE,
     TOKEN_LT,
     TOKEN_LE,
@@ -62,47 +62,21 @@ struct token token_read(const char *at, const char *end);
 
 /* ---- the tree ---- */
 
-/* Everything that has operands. */
-enum operation {
-    OPERATION_AND,
-    OPERATION_OR,
-    OPERATION_NOT,
-    OPERATION_EQ,
-    OPERATION_NE,
-    OPERATION_LT,
-    OPERATION_LE,
-    OPERATION_GT,
-    OPERATION_GE,
-    OPERATION_BETWEEN,
-    OPERATION_IN,
-    OPERATION_PLUS,
-    OPERATION_MINUS,
-    OPERATION_EXISTS, /* from here on: functions */
-    OPERATION_NOT_EXISTS,
-    OPERATION_TYPE,
-    OPERATION_BEGINS_WITH,
-    OPERATION_CONTAINS,
-    OPERATION_SIZE,
-    OPERATION_IF_NOT_EXISTS,
-    OPERATION_LIST_APPEND,
-    OPERATION_UNKNOWN_FUNCTION,
-};
-
 enum node_kind { NODE_PATH, NODE_VALUE, NODE_OPERATION };
 
-struct node {
+struct expr_node {
     enum node_kind kind;
-    enum operation operation;
+    enum expr_operation operation;
     bool in_parentheses;
     uint32_t operand_count;
     struct slice word;                   /* OPERATION: a function's name as written; VALUE: its placeholder */
     struct path path;                    /* PATH: as written, until bound */
     const struct value *value;           /* VALUE, once bound */
-    struct node *operands, *last, *next; /* children, and the next among one's siblings */
+    struct expr_node *operands, *last, *next; /* children, and the next among one's siblings */
 };
 
 /* The operation's name in faults; of an unknown function, the word in the text. */
-struct slice operation_name(const struct node *node);
+struct slice operation_name(const struct expr_node *node);
 
 /* ---- parsing ---- */
 
@@ -144,17 +118,16 @@ bool parser_expect(struct parser *parser, enum token_kind kind);
  * parser->depth--. */
 bool parser_descend(struct parser *parser);
 
-struct node *node_new(struct parser *parser, enum node_kind kind);
-struct node *operation_new(struct parser *parser, enum operation operation);
-void node_append(struct node *parent, struct node *operand);
+struct expr_node *node_new(struct arena *arena, enum node_kind kind);
+struct expr_node *operation_new(struct parser *parser, enum expr_operation operation);
 /* Notes that the node stood in parentheses; NULL when it did so already. */
-struct node *node_enclose(struct parser *parser, struct node *node);
+struct expr_node *node_enclose(struct parser *parser, struct expr_node *node);
 /* Ends the looking ahead: false with the fault when redundant parentheses were seen. */
 bool parser_resolve(struct parser *parser);
 
 /* path, :value, function(operand, ...) or one of these in parentheses. NULL on a fault, like all parse
  * functions. */
-struct node *parse_operand(struct parser *parser);
+struct expr_node *parse_operand(struct parser *parser);
 bool parse_path(struct parser *parser, struct path *out);
 /* Phase 5. */
 bool check_operator_count(struct parser *parser);
@@ -163,7 +136,7 @@ bool check_operator_count(struct parser *parser);
 
 /* Where a node stands: functions are allowed by place. */
 enum place { PLACE_CONDITION, PLACE_OPERAND, PLACE_SET_VALUE };
-bool check_words(struct parser *parser, struct node *node, enum place place);
+bool check_words(struct parser *parser, struct expr_node *node, enum place place);
 bool check_path_words(struct parser *parser, struct path *path);
 
 /* ---- phase 4 ---- */
@@ -172,9 +145,9 @@ bool check_path_words(struct parser *parser, struct path *path);
 bool bind_path(struct parser *parser, struct path *path);
 bool bind_value(struct parser *parser, struct slice placeholder, const struct value **out);
 /* The node with all its operands, which are checked too. */
-bool bind_node(struct parser *parser, struct node *node);
+bool bind_node(struct parser *parser, struct expr_node *node);
 /* The checks on the bound operands of one operation. */
-bool check_operands(struct parser *parser, const struct node *node);
+bool check_operands(struct parser *parser, const struct expr_node *node);
 
 /* ---- paths ---- */
 

@@ -29,6 +29,7 @@ bool parser_refuse(struct parser *parser, const struct slice *pieces, unsigned c
 {
     struct slice sentence;
     fault_set(parser->arena, &sentence, pieces, count);
+    if (parser->kind == EXPR_STATEMENT) return FAULT(parser->arena, parser->fault, sentence);
     return FAULT(parser->arena, parser->fault, SLICE("Invalid "), expr_kind_name(parser->kind), SLICE(": "),
                  sentence);
 }
@@ -120,22 +121,41 @@ bool check_operator_count(struct parser *parser)
 
 /* ---- nodes ---- */
 
-struct node *node_new(struct parser *parser, enum node_kind kind)
+struct expr_node *node_new(struct arena *arena, enum node_kind kind)
 {
-    struct node *node = arena_new(parser->arena, struct node);
+    struct expr_node *node = arena_new(arena, struct expr_node);
     node->kind = kind;
     return node;
 }
 
-struct node *operation_new(struct parser *parser, enum operation operation)
+struct expr_node *expr_path(struct arena *arena, struct path path)
 {
-    struct node *node = node_new(parser, NODE_OPERATION);
-    node->operation = operation;
-    parser->operators++;
+    struct expr_node *node = node_new(arena, NODE_PATH);
+    node->path = path;
     return node;
 }
 
-void node_append(struct node *parent, struct node *operand)
+struct expr_node *expr_value(struct arena *arena, const struct value *value)
+{
+    struct expr_node *node = node_new(arena, NODE_VALUE);
+    node->value = value;
+    return node;
+}
+
+struct expr_node *expr_call(struct arena *arena, enum expr_operation operation)
+{
+    struct expr_node *node = node_new(arena, NODE_OPERATION);
+    node->operation = operation;
+    return node;
+}
+
+struct expr_node *operation_new(struct parser *parser, enum expr_operation operation)
+{
+    parser->operators++;
+    return expr_call(parser->arena, operation);
+}
+
+void expr_append(struct expr_node *parent, struct expr_node *operand)
 {
     ensure(parent->kind == NODE_OPERATION && operand->next == NULL);
     if (parent->last)
@@ -146,7 +166,7 @@ void node_append(struct node *parent, struct node *operand)
     parent->operand_count++;
 }
 
-struct node *node_enclose(struct parser *parser, struct node *node)
+struct expr_node *node_enclose(struct parser *parser, struct expr_node *node)
 {
     if (node->in_parentheses) parser->has_redundant_parentheses = true;
     node->in_parentheses = true;
@@ -211,60 +231,60 @@ bool parse_path(struct parser *parser, struct path *out)
     return parse_name(parser, path_grow(parser, out, &capacity)) && parse_path_rest(parser, out, capacity);
 }
 
-static enum operation function_named(struct slice name)
+static enum expr_operation function_named(struct slice name)
 {
     static const struct {
         struct slice name;
-        enum operation operation;
+        enum expr_operation operation;
     } functions[] = {
-        {{"attribute_not_exists", 20}, OPERATION_NOT_EXISTS},
-        {{"attribute_exists", 16}, OPERATION_EXISTS},
-        {{"if_not_exists", 13}, OPERATION_IF_NOT_EXISTS},
-        {{"list_append", 11}, OPERATION_LIST_APPEND},
-        {{"begins_with", 11}, OPERATION_BEGINS_WITH},
-        {{"contains", 8}, OPERATION_CONTAINS},
-        {{"size", 4}, OPERATION_SIZE},
-        {{"attribute_type", 14}, OPERATION_TYPE},
+        {{"attribute_not_exists", 20}, EXPR_OP_NOT_EXISTS},
+        {{"attribute_exists", 16}, EXPR_OP_EXISTS},
+        {{"if_not_exists", 13}, EXPR_OP_IF_NOT_EXISTS},
+        {{"list_append", 11}, EXPR_OP_LIST_APPEND},
+        {{"begins_with", 11}, EXPR_OP_BEGINS_WITH},
+        {{"contains", 8}, EXPR_OP_CONTAINS},
+        {{"size", 4}, EXPR_OP_SIZE},
+        {{"attribute_type", 14}, EXPR_OP_TYPE},
     };
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
         if (slice_equal(name, functions[i].name)) return functions[i].operation;
     }
-    return OPERATION_UNKNOWN_FUNCTION;
+    return EXPR_OP_UNKNOWN_FUNCTION;
 }
 
 /* The name was read; the current token is the parenthesis. */
-static struct node *parse_function(struct parser *parser, struct slice name)
+static struct expr_node *parse_function(struct parser *parser, struct slice name)
 {
-    struct node *function = operation_new(parser, function_named(name));
+    struct expr_node *function = operation_new(parser, function_named(name));
     function->word = name;
     if (!parser_descend(parser)) return NULL;
     do {
         parser_advance(parser);
-        struct node *operand = parse_operand(parser);
+        struct expr_node *operand = parse_operand(parser);
         if (!operand) return NULL;
-        node_append(function, operand);
+        expr_append(function, operand);
     } while (parser->token.kind == TOKEN_COMMA);
     parser->depth--;
     return parser_expect(parser, TOKEN_CLOSE) ? function : NULL;
 }
 
-static struct node *parse_enclosed_operand(struct parser *parser)
+static struct expr_node *parse_enclosed_operand(struct parser *parser)
 {
     parser_advance(parser);
     if (!parser_descend(parser)) return NULL;
-    struct node *operand = parse_operand(parser);
+    struct expr_node *operand = parse_operand(parser);
     if (!operand || !parser_expect(parser, TOKEN_CLOSE)) return NULL;
     parser->depth--;
     return node_enclose(parser, operand);
 }
 
-struct node *parse_operand(struct parser *parser)
+struct expr_node *parse_operand(struct parser *parser)
 {
     struct token first = parser->token;
     switch (first.kind) {
     case TOKEN_OPEN: return parse_enclosed_operand(parser);
     case TOKEN_VALUE_PLACEHOLDER: {
-        struct node *value = node_new(parser, NODE_VALUE);
+        struct expr_node *value = node_new(parser->arena, NODE_VALUE);
         value->word = first.text;
         parser_advance(parser);
         return value;
@@ -274,7 +294,7 @@ struct node *parse_operand(struct parser *parser)
         parser_advance(parser);
         if (first.kind == TOKEN_NAME && parser->token.kind == TOKEN_OPEN)
             return parse_function(parser, first.text);
-        struct node *node = node_new(parser, NODE_PATH);
+        struct expr_node *node = node_new(parser->arena, NODE_PATH);
         uint32_t capacity = 0;
         path_grow(parser, &node->path, &capacity)->name = first.text;
         return parse_path_rest(parser, &node->path, capacity) ? node : NULL;

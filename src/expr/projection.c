@@ -28,6 +28,15 @@ static bool parse_paths(struct parser *parser, struct projection *out)
     }
 }
 
+bool paths_are_apart(struct arena *arena, const struct path *paths, uint32_t count, struct slice *fault)
+{
+    struct parser parser = {.arena = arena, .kind = EXPR_STATEMENT, .fault = fault};
+    struct path_tree *tree = path_tree_new(arena);
+    for (uint32_t i = 0; i < count; i++)
+        if (!path_tree_add(&parser, tree, &paths[i], i)) return false;
+    return true;
+}
+
 /* The service binds the last path first. */
 static bool bind_paths(struct parser *parser, struct projection *out)
 {
@@ -140,7 +149,22 @@ struct map project(struct arena *arena, const struct path *paths, uint32_t count
     return project_map(&view, item);
 }
 
+/* Names are distinct, so the result needs only to be sorted. */
+static struct map project_flat(struct arena *arena, const struct projection *projection,
+                               const struct map *item)
+{
+    struct map out = {arena_array(arena, struct attribute, projection->count), 0};
+    struct slice duplicate;
+    for (uint32_t i = 0; i < projection->count; i++) {
+        const struct value *found = path_find(&projection->paths[i], item);
+        if (found) out.attributes[out.count++] = (struct attribute){projection->names[i], *found};
+    }
+    ensure(map_sort(&out, &duplicate));
+    return out;
+}
+
 struct map projection_apply(struct arena *arena, const struct projection *projection, const struct map *item)
 {
+    if (projection->names) return project_flat(arena, projection, item);
     return project(arena, projection->paths, projection->count, item);
 }

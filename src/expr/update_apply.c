@@ -120,6 +120,11 @@ static bool evaluate(struct work *work, const struct update_operand *operand, co
     case UPDATE_OPERAND_LIST_APPEND:
         return evaluate_pair(work, operand->left, operand->right, VALUE_L, pair) &&
                append_lists(work, pair[0], pair[1], out);
+    case UPDATE_OPERAND_PLUS:
+    case UPDATE_OPERAND_MINUS:
+        return evaluate_pair(work, operand->left, operand->right, VALUE_N, pair) &&
+               sum(work, operand->kind == UPDATE_OPERAND_PLUS ? UPDATE_PLUS : UPDATE_MINUS, pair[0], pair[1],
+                   out);
     }
     return false;
 }

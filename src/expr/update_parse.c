@@ -10,8 +10,9 @@ struct clause {
     enum update_verb verb;
     bool ends_section;
     struct path path;
-    struct node *node;
+    struct expr_node *node;
     struct slice placeholder;
+    const struct value *value; /* of a statement, in place of a placeholder */
 };
 
 struct clauses {
@@ -26,28 +27,28 @@ static const struct slice verb_names[] = {[UPDATE_SET] = {"SET", 3},
 
 /* ---- syntax ---- */
 
-static bool is_sum(const struct node *node)
+static bool is_sum(const struct expr_node *node)
 {
-    return node->kind == NODE_OPERATION && node->operation < OPERATION_EXISTS;
+    return node->kind == NODE_OPERATION && node->operation < EXPR_OP_EXISTS;
 }
 
-static struct node *parse_set_value(struct parser *parser, bool is_enclosed);
+static struct expr_node *parse_set_value(struct parser *parser, bool is_enclosed);
 
-static struct node *parse_enclosed_value(struct parser *parser)
+static struct expr_node *parse_enclosed_value(struct parser *parser)
 {
     parser_advance(parser);
     if (!parser_descend(parser)) return NULL;
-    struct node *value = parse_set_value(parser, true);
+    struct expr_node *value = parse_set_value(parser, true);
     if (!value || !parser_expect(parser, TOKEN_CLOSE)) return NULL;
     parser->depth--;
     return node_enclose(parser, value);
 }
 
 /* operand, operand + operand, operand - operand, or one of these in parentheses. */
-static struct node *parse_set_value(struct parser *parser, bool is_enclosed)
+static struct expr_node *parse_set_value(struct parser *parser, bool is_enclosed)
 {
     parser->looks_ahead = true;
-    struct node *left = parser->token.kind == TOKEN_OPEN ? parse_enclosed_value(parser)
+    struct expr_node *left = parser->token.kind == TOKEN_OPEN ? parse_enclosed_value(parser)
                                                          : parse_operand(parser);
     if (!left) return NULL;
     enum token_kind token = parser->token.kind;
@@ -55,12 +56,12 @@ static struct node *parse_set_value(struct parser *parser, bool is_enclosed)
     if (is_alone && is_enclosed) return left;
     if (!parser_resolve(parser)) return NULL;
     if (is_alone) return left;
-    struct node *sum = operation_new(parser, token == TOKEN_PLUS ? OPERATION_PLUS : OPERATION_MINUS);
+    struct expr_node *sum = operation_new(parser, token == TOKEN_PLUS ? EXPR_OP_PLUS : EXPR_OP_MINUS);
     parser_advance(parser);
-    struct node *right = parse_operand(parser);
+    struct expr_node *right = parse_operand(parser);
     if (!right) return NULL;
-    node_append(sum, left);
-    node_append(sum, right);
+    expr_append(sum, left);
+    expr_append(sum, right);
     return sum;
 }
 
@@ -146,7 +147,8 @@ static struct slice long_type_name(enum value_type type)
 
 static bool bind_added(struct parser *parser, const struct clause *clause, struct update_action *action)
 {
-    if (!bind_value(parser, clause->placeholder, &action->value)) return false;
+    action->value = clause->value;
+    if (!action->value && !bind_value(parser, clause->placeholder, &action->value)) return false;
     enum value_type type = action->value->type;
     if (type == VALUE_SS || type == VALUE_NS || type == VALUE_BS) return true;
     if (type == VALUE_N && clause->verb == UPDATE_ADD) return true;
@@ -155,7 +157,7 @@ static bool bind_added(struct parser *parser, const struct clause *clause, struc
                   SLICE(", typeSet: ALLOWED_FOR_"), verb_names[clause->verb], SLICE("_OPERAND"));
 }
 
-static struct update_operand *operand_of(struct arena *arena, const struct node *node)
+static struct update_operand *operand_of(struct arena *arena, const struct expr_node *node)
 {
     struct update_operand *operand = arena_new(arena, struct update_operand);
     if (node->kind == NODE_VALUE) {
@@ -164,27 +166,29 @@ static struct update_operand *operand_of(struct arena *arena, const struct node 
     } else if (node->kind == NODE_PATH) {
         operand->kind = UPDATE_OPERAND_PATH;
         operand->path = node->path;
-    } else if (node->operation == OPERATION_IF_NOT_EXISTS) {
+    } else if (node->operation == EXPR_OP_IF_NOT_EXISTS) {
         operand->kind = UPDATE_OPERAND_IF_NOT_EXISTS;
         operand->path = node->operands->path;
         operand->right = operand_of(arena, node->operands->next);
     } else {
-        ensure(node->operation == OPERATION_LIST_APPEND);
-        operand->kind = UPDATE_OPERAND_LIST_APPEND;
+        ensure(is_sum(node) || node->operation == EXPR_OP_LIST_APPEND);
+        operand->kind = node->operation == EXPR_OP_PLUS    ? UPDATE_OPERAND_PLUS
+                        : node->operation == EXPR_OP_MINUS ? UPDATE_OPERAND_MINUS
+                                                           : UPDATE_OPERAND_LIST_APPEND;
         operand->left = operand_of(arena, node->operands);
         operand->right = operand_of(arena, node->operands->next);
     }
     return operand;
 }
 
-static bool bind_set(struct parser *parser, struct node *node, struct update_action *action)
+static bool bind_set(struct parser *parser, struct expr_node *node, struct update_action *action)
 {
     if (!bind_node(parser, node)) return false;
     if (!is_sum(node)) {
         action->left = operand_of(parser->arena, node);
         return true;
     }
-    action->value_kind = node->operation == OPERATION_PLUS ? UPDATE_PLUS : UPDATE_MINUS;
+    action->value_kind = node->operation == EXPR_OP_PLUS ? UPDATE_PLUS : UPDATE_MINUS;
     action->left = operand_of(parser->arena, node->operands);
     action->right = operand_of(parser->arena, node->operands->next);
     return true;
@@ -201,17 +205,21 @@ static bool bind_action(struct parser *parser, const struct clause *clause, stru
     return bind_added(parser, clause, action);
 }
 
-/* The service binds the last action first, and all target paths before any operand. */
+/* The service binds the last action of an expression first, the first of a statement, and all target paths
+ * before any operand. */
 static bool bind_clauses(struct parser *parser, struct clauses *clauses, struct path_tree *tree,
                          struct update_action *actions)
 {
-    for (uint32_t i = clauses->count; i-- > 0;) {
+    bool in_order = parser->kind == EXPR_STATEMENT;
+    for (uint32_t n = 0; n < clauses->count; n++) {
+        uint32_t i = in_order ? n : clauses->count - 1 - n;
         struct clause *clause = &clauses->items[i];
         if (!bind_path(parser, &clause->path) || !path_tree_add(parser, tree, &clause->path, i)) return false;
         actions[i].verb = clause->verb;
         actions[i].path = clause->path;
     }
-    for (uint32_t i = clauses->count; i-- > 0;) {
+    for (uint32_t n = 0; n < clauses->count; n++) {
+        uint32_t i = in_order ? n : clauses->count - 1 - n;
         if (!bind_action(parser, &clauses->items[i], &actions[i])) return false;
     }
     return true;
@@ -247,6 +255,23 @@ struct update *update_parse(struct arena *arena, struct slice text, struct expr_
     struct update_action *actions = arena_zero(arena, clauses.count * sizeof *actions);
     if (!bind_clauses(&parser, &clauses, tree, actions) || !check_operator_count(&parser)) return NULL;
     return build_update(&parser, tree, actions, clauses.count);
+}
+
+struct update *update_from(struct arena *arena, const struct expr_clause *from, uint32_t count,
+                           struct slice *fault)
+{
+    struct parser parser = {.arena = arena, .kind = EXPR_STATEMENT, .fault = fault};
+    struct clauses clauses = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        struct clause *clause = clause_new(&parser, &clauses);
+        clause->verb = from[i].verb;
+        clause->path = from[i].path;
+        clause->node = from[i].node;
+        clause->value = from[i].value;
+    }
+    struct path_tree *tree = path_tree_new(arena);
+    struct update_action *actions = arena_zero(arena, count * sizeof *actions);
+    return bind_clauses(&parser, &clauses, tree, actions) ? build_update(&parser, tree, actions, count) : NULL;
 }
 
 bool update_touches(const struct update *update, struct slice name)

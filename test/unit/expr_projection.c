@@ -43,7 +43,7 @@ TEST(projection_of_paths_in_any_order)
     world_open_usual(&world);
     struct path_part parts[] = {{.name = {"z", 1}}, {.name = {"s", 1}}, {.name = {"n", 1}}};
     struct path paths[] = {{&parts[0], 1}, {&parts[1], 1}, {&parts[2], 1}};
-    struct projection projection = {paths, 3};
+    struct projection projection = {.paths = paths, .count = 3};
     struct map map = projection_apply(&world.arena, &projection, &world.item);
     CHECK_TEXT(item_text(&world, &map), "{n:5 s:\"abc\" z:null}");
     world_close(&world);
