@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "api/throttle.h"
 #include "base/fail.h"
 
 static const struct operation *const operations[] = {
@@ -29,27 +30,44 @@ struct api *api_new(const struct api_options *options)
     api->endpoint = slice_of(options->endpoint);
     api->creating_ms = options->creating_ms;
     api->is_lenient = options->is_lenient;
+    api->throttle = throttle_new(options->throttles);
+    api->read_only = options->read_only;
     return api;
+}
+
+void api_set_backups(struct api *api, const struct api_backups *backups)
+{
+    api->backups = backups;
 }
 
 void api_free(struct api *api)
 {
+    throttle_free(api->throttle);
     free(api);
 }
 
-const struct operation *api_operation_find(struct slice name)
+bool api_operation_search(struct slice name, unsigned *number)
 {
     size_t low = 0, high = OPERATION_COUNT;
     while (low < high) {
         size_t middle = (low + high) / 2;
         int order = slice_compare(name, operations[middle]->name);
-        if (order == 0) return operations[middle];
+        if (order == 0) {
+            *number = (unsigned)middle;
+            return true;
+        }
         if (order < 0)
             high = middle;
         else
             low = middle + 1;
     }
-    return NULL;
+    return false;
+}
+
+const struct operation *api_operation_find(struct slice name)
+{
+    unsigned number;
+    return api_operation_search(name, &number) ? operations[number] : NULL;
 }
 
 struct slice api_operation_name(const struct operation *operation)
@@ -63,14 +81,17 @@ bool api_operation_is_of_streams(const struct operation *operation)
            operation == &operation_GetShardIterator || operation == &operation_ListStreams;
 }
 
-unsigned api_operation_number(const struct operation *operation)
+bool api_operation_is_of_scaling(const struct operation *operation)
 {
-    unsigned number = 0;
-    while (operations[number] != operation) {
-        number++;
-        ensure(number < OPERATION_COUNT);
-    }
-    return number;
+    return operation == &operation_RegisterScalableTarget ||
+           operation == &operation_DeregisterScalableTarget ||
+           operation == &operation_DescribeScalableTargets || operation == &operation_PutScalingPolicy ||
+           operation == &operation_DeleteScalingPolicy || operation == &operation_DescribeScalingPolicies;
+}
+
+bool api_operation_is_silent(const struct operation *operation)
+{
+    return operation == &operation_TagResource || operation == &operation_UntagResource;
 }
 
 unsigned api_operation_count(void)
@@ -95,7 +116,8 @@ void api_begin(struct api_call *call)
     struct node input;
     call->status = 200;
     call->error = NULL;
-    call->is_write = false;
+    call->is_write = call->only_reads = false;
+    call->work = NULL;
     call->state = NULL;
     call->held = NULL;
     call->reply_start = call->reply->len;
@@ -105,12 +127,18 @@ void api_begin(struct api_call *call)
     if (is_decoded && call->api->is_lenient) request_relax(call->operation, &input);
     if (is_decoded && request_check(call, &input)) call->operation->begin(call, &input);
     ensure(!call->is_write || (call->commit.apply && call->operation->finish && !call->error));
-    if (!call->is_write) release_tables(call);
+    if (call->api->read_only && call->is_write && !call->only_reads) {
+        call->is_write = false;
+        refuse(call, "AccessDeniedException", "the data was opened for reading only, so %.*s is refused",
+               SLICE_ARG(call->operation->name));
+    }
+    ensure(!call->work || (!call->is_write && call->operation->finish && !call->error));
+    if (!call->is_write && !call->work) release_tables(call);
 }
 
 void api_finish(struct api_call *call)
 {
-    ensure(call->is_write);
+    ensure(call->is_write || call->work);
     if (call->commit.failed)
         refuse(call, "InternalServerError", "Internal server error");
     else
@@ -121,9 +149,9 @@ void api_finish(struct api_call *call)
 void api_run(struct api_call *call)
 {
     api_begin(call);
-    if (!call->is_write) return;
-    engine_commit(call->api->engine, &call->commit);
-    api_finish(call);
+    if (call->work) call->work(call);
+    if (call->is_write) engine_commit(call->api->engine, &call->commit);
+    if (call->is_write || call->work) api_finish(call);
 }
 
 /* ---- tables ---- */
@@ -140,13 +168,20 @@ static struct table *hold_table(struct api_call *call, struct slice name)
 
 bool table_is_creating(const struct api *api, const struct table *table)
 {
+    const struct map *settings = &table->definition.settings;
+    if (map_find(settings, SLICE(API_IMPORTING)) || map_find(settings, SLICE(API_DELETING))) return true;
     return api->creating_ms && engine_now_ms(api->engine) - table->definition.created_ms < api->creating_ms;
+}
+
+struct table *look_up_table(struct api_call *call, struct slice name)
+{
+    struct table *table = hold_table(call, name);
+    return table && !call->is_transfer && table_is_creating(call->api, table) ? NULL : table;
 }
 
 struct table *find_table(struct api_call *call, struct slice name)
 {
-    struct table *table = hold_table(call, name);
-    if (table && table_is_creating(call->api, table)) table = NULL;
+    struct table *table = look_up_table(call, name);
     if (!table) refuse(call, "ResourceNotFoundException", "Requested resource not found");
     return table;
 }
@@ -214,6 +249,11 @@ struct table *find_table_or_arn(struct api_call *call, struct slice text)
     struct node node = {.shape = &shape_table_name, .present = true, .text = text};
     struct slice name;
     return table_name_resolve(call, &node, &name) ? find_table(call, name) : NULL;
+}
+
+void api_put_table_arn(struct buf *out, const struct api *api, struct slice name)
+{
+    put_table_arn(out, api, name);
 }
 
 void put_table_arn(struct buf *out, const struct api *api, struct slice name)

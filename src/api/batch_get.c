@@ -1,5 +1,5 @@
 /* BatchGetItem. */
-#include "api/items.h"
+#include "api/throttle.h"
 #include "base/hash.h"
 
 enum { KEYS_KEYS, KEYS_ATTRIBUTES, KEYS_CONSISTENT, KEYS_PROJECTION, KEYS_NAMES };
@@ -36,6 +36,7 @@ struct table_part {
     struct item_key *item_keys;
     uint32_t key_count;
     uint32_t read_count; /* keys from here on are unprocessed */
+    const struct throttle_demand *throttled; /* why, where there was room for more; or NULL */
     struct table *table;
     struct projection *projection;
     bool consistent;
@@ -155,7 +156,7 @@ static bool fit(struct api_call *call, struct batch_get *batch)
 
 /* ---- reading ---- */
 
-/* One item. A page that grows too large leaves this key and all behind it unprocessed. */
+/* One item. A page that grows too large, or throttling, leaves this key and all behind it unprocessed. */
 static bool read_key(struct api_call *call, struct table_part *part, struct slice key, uint64_t *bytes,
                      bool *is_first)
 {
@@ -163,10 +164,13 @@ static bool read_key(struct api_call *call, struct table_part *part, struct slic
     enum engine_result result = engine_get(call->api->engine, part->table, key, &image);
     size_t size = result == ENGINE_OK ? item_encoded_size(image.bytes) : 0;
     if (result == ENGINE_FAILED) return refuse(call, "InternalServerError", "Internal server error");
-    bool sound = true;
-    if (*bytes + size <= LIMIT_BATCH_GET_BYTES) {
+    bool sound = true, fits = *bytes + size <= LIMIT_BATCH_GET_BYTES;
+    double units = capacity_read(size, part->consistent);
+    if (fits && throttle_is_on(call->api, part->table))
+        part->throttled = throttle_refusal(call, throttle_read(part->table, NULL, key, units, 0));
+    if (fits && !part->throttled) {
         part->read_count++;
-        part->capacity.table += capacity_read(size, part->consistent);
+        part->capacity.table += units;
         if (result == ENGINE_OK) {
             if (!*is_first) buf_byte(call->reply, ',');
             *is_first = false;
@@ -188,7 +192,7 @@ static bool put_responses(struct api_call *call, struct batch_get *batch)
         if (i) buf_byte(call->reply, ',');
         json_put_string(call->reply, part->name);
         buf_text(call->reply, ":[");
-        for (uint32_t j = 0; j < part->key_count && bytes <= LIMIT_BATCH_GET_BYTES; j++)
+        for (uint32_t j = 0; j < part->key_count && bytes <= LIMIT_BATCH_GET_BYTES && !part->throttled; j++)
             if (!read_key(call, part, part->item_keys[j].bytes, &bytes, &is_first)) return false;
         buf_byte(call->reply, ']');
     }
@@ -242,6 +246,17 @@ static void put_rest(struct buf *out, const struct table_part *part)
     buf_byte(out, '}');
 }
 
+/* A batch of which nothing could be read is refused as a whole. */
+static bool check_admission(struct api_call *call, const struct batch_get *batch)
+{
+    const struct throttle_demand *throttled = NULL;
+    for (uint32_t i = 0; i < batch->part_count; i++) {
+        if (batch->parts[i].read_count) return true;
+        if (!throttled) throttled = batch->parts[i].throttled;
+    }
+    return !throttled || refuse_throttled(call, throttled);
+}
+
 static void put_unprocessed(struct buf *out, const struct batch_get *batch)
 {
     bool any = false;
@@ -271,7 +286,7 @@ static void begin(struct api_call *call, const struct node *input)
 {
     struct batch_get batch = {0};
     if (!understand(call, node_member(input, BATCH_ITEMS), &batch) || !fit(call, &batch)) return;
-    if (!put_responses(call, &batch)) return;
+    if (!put_responses(call, &batch) || !check_admission(call, &batch)) return;
     put_unprocessed(call->reply, &batch);
     put_capacities(call->reply, node_member(input, BATCH_RETURN_CAPACITY), &batch);
     buf_byte(call->reply, '}');

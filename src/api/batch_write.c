@@ -1,5 +1,5 @@
-/* BatchWriteItem. All of its writes go into one commit; none is ever left unprocessed. */
-#include "api/items.h"
+/* BatchWriteItem. All of its writes go into one commit; only throttling leaves some unprocessed. */
+#include "api/throttle.h"
 #include "base/fail.h"
 
 enum { PUT_REQUEST_ITEM };
@@ -115,15 +115,20 @@ static bool fit(struct api_call *call, struct many_writes *many)
 
 static void apply(struct commit *commit, struct batch *writer)
 {
-    struct batch_write *batch = call_of_commit(commit)->state;
+    struct api_call *call = call_of_commit(commit);
+    struct batch_write *batch = call->state;
     struct many_writes *many = &batch->many;
     batch->table_is_gone = any_table_is_gone(writer, many->tables, many->table_count);
     for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++) {
         engine_write_check(writer, &many->writes[i].write);
         if (many->writes[i].write.outcome != WRITE_APPLIED) return;
     }
-    for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++)
-        engine_write_keep(writer, &many->writes[i].write);
+    for (uint32_t i = 0; !batch->table_is_gone && i < many->count; i++) {
+        struct placed_write *placed = &many->writes[i];
+        if (throttle_is_on(call->api, placed->write.table))
+            placed->throttled = throttle_refusal(call, throttle_write(call, &placed->write, false));
+        if (!placed->throttled) engine_write_keep(writer, &placed->write);
+    }
 }
 
 /* ---- the reply ---- */
@@ -137,16 +142,53 @@ static bool check_outcomes(struct api_call *call, const struct batch_write *batc
         const struct write *write = &batch->many.writes[i].write;
         if (write->outcome == WRITE_INVALID) return invalid_text(call, write->fault);
         if (write->outcome == WRITE_COLLECTION_FULL) return refuse_full_collection(call);
+        if (write->outcome == WRITE_VECTORS_FULL) return refuse(call, "LimitExceededException", NO_VECTOR_MEMORY);
         ensure(write->outcome == WRITE_APPLIED);
     }
     return true;
 }
 
+static uint32_t count_throttled(const struct many_writes *many)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < many->count; i++) count += many->writes[i].throttled != NULL;
+    return count;
+}
+
+/* What throttling left over of one table, so that it can be sent again as it stands. */
+static void put_rest(struct buf *out, const struct many_writes *many, uint32_t place, bool *any)
+{
+    bool begun = false;
+    for (uint32_t i = 0; i < many->count; i++) {
+        const struct placed_write *placed = &many->writes[i];
+        if (placed->place != place || !placed->throttled) continue;
+        if (begun || *any) buf_byte(out, ',');
+        if (!begun) {
+            json_put_string(out, many->tables[place].name);
+            buf_text(out, ":[");
+        }
+        begun = *any = true;
+        buf_slice(out, placed->write.kind == WRITE_PUT ? SLICE("{\"PutRequest\":{\"Item\":")
+                                                       : SLICE("{\"DeleteRequest\":{\"Key\":"));
+        api_put_item_json(out, &placed->write.item);
+        buf_text(out, "}}");
+    }
+    if (begun) buf_byte(out, ']');
+}
+
 static void finish(struct api_call *call)
 {
     const struct batch_write *batch = call->state;
+    const struct many_writes *many = &batch->many;
+    bool any = false;
     if (!check_outcomes(call, batch)) return;
-    buf_text(call->reply, "{\"UnprocessedItems\":{}");
+    if (count_throttled(many) == many->count) {
+        refuse_throttled(call, many->writes[0].throttled);
+        return;
+    }
+    buf_text(call->reply, "{\"UnprocessedItems\":{");
+    for (uint32_t i = 0; i < many->table_count; i++) put_rest(call->reply, many, i, &any);
+    buf_byte(call->reply, '}');
     put_many_capacities(call, &batch->many, AXIS_NONE);
     put_many_metrics(call, &batch->many);
     buf_byte(call->reply, '}');

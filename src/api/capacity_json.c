@@ -33,6 +33,39 @@ static double index_write(struct arena *arena, const struct table *table,
     return capacity_write(old_bytes, new_bytes);
 }
 
+double capacity_of_vectors(uint64_t bytes)
+{
+    return (double)((bytes + 1023) / 1024 * 1024);
+}
+
+uint64_t vector_entry_bytes(const struct table *table, const struct vector_definition *vectors,
+                            const struct map *item)
+{
+    uint64_t bytes = vectors->attribute.len + vectors->dimensions * sizeof(float);
+    for (uint32_t i = 0; i < item->count; i++) {
+        const struct attribute *own = &item->attributes[i];
+        if (slice_equal(own->name, vectors->attribute) || !vector_projects(table, vectors, own->name)) continue;
+        bytes += own->name.len + value_size(&own->value);
+    }
+    return bytes;
+}
+
+static bool is_equal(const struct map *a, const struct map *b, struct slice name)
+{
+    const struct value *left = map_find(a, name), *right = map_find(b, name);
+    return left && right && value_equal(left, right);
+}
+
+/* Only a vector that comes, goes, or moves costs anything. */
+static double vector_write(const struct table *table, const struct vector_definition *vectors,
+                           const struct map *old, const struct map *new)
+{
+    bool was = old && vector_holds(table, vectors, old), is = new &&vector_holds(table, vectors, new);
+    if (!was && !is) return 0;
+    if (was && is && is_equal(old, new, vectors->attribute) && same_keys(&vectors->index, old, new)) return 0;
+    return capacity_of_vectors(vector_entry_bytes(table, vectors, is ? new : old));
+}
+
 /* The items before and after, where there are any; an image that does not decode counts as none. */
 static const struct map *decode_image(struct arena *arena, struct slice image, struct map *out)
 {
@@ -43,24 +76,33 @@ void capacity_add_write(struct api_call *call, struct capacity *capacity, const 
 {
     const struct table_definition *definition = &write->table->definition;
     capacity->table += capacity_write(write->old_size, write->new_size);
-    if (definition->index_count == 0 || write->kind == WRITE_CHECK) return;
+    if ((definition->index_count == 0 && definition->vector_count == 0) || write->kind == WRITE_CHECK) return;
     struct map before, after;
     const struct map *old = decode_image(call->arena, write->old_image, &before);
     const struct map *new = decode_image(call->arena, write->new_image, &after);
     for (uint32_t i = 0; i < definition->index_count; i++)
         capacity->indexes[i] += index_write(call->arena, write->table, &definition->indexes[i], old, new);
+    for (uint32_t i = 0; i < definition->vector_count; i++)
+        capacity->vector_bytes[i] += vector_write(write->table, &definition->vectors[i], old, new);
 }
 
 /* ---- in JSON ---- */
 
-/* "CapacityUnits":2, and once more under the name of the axis. */
+/* Units are whole or halves, always with a decimal point: clients that tell integers from floating-point
+ * numbers get the latter, as from the service. */
+static void put_number(struct buf *out, double units)
+{
+    buf_printf(out, "%.1f", units);
+}
+
+/* "CapacityUnits":2.0, and once more under the name of the axis. */
 static void put_units(struct buf *out, double units, enum capacity_axis axis)
 {
     buf_text(out, "\"CapacityUnits\":");
-    json_put_double(out, units);
+    put_number(out, units);
     if (axis == AXIS_NONE) return;
     buf_slice(out, axis == AXIS_READ ? SLICE(",\"ReadCapacityUnits\":") : SLICE(",\"WriteCapacityUnits\":"));
-    json_put_double(out, units);
+    put_number(out, units);
 }
 
 static void put_arm(struct buf *out, double units, enum capacity_axis axis)
@@ -91,10 +133,25 @@ static void put_indexes(struct buf *out, const struct table *table, const struct
     if (any) buf_byte(out, '}');
 }
 
+static void put_vectors(struct buf *out, const struct table *table, const struct capacity *capacity)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < table->definition.vector_count; i++) {
+        if (capacity->vector_bytes[i] <= 0) continue;
+        buf_slice(out, slice_of(any ? "," : ",\"VectorIndexes\":{"));
+        any = true;
+        json_put_string(out, table->definition.vectors[i].index.name);
+        buf_text(out, ":{\"VectorWriteRequestBytes\":");
+        put_number(out, capacity->vector_bytes[i]);
+        buf_byte(out, '}');
+    }
+    if (any) buf_byte(out, '}');
+}
+
 void capacity_put(struct buf *out, const struct node *return_capacity, struct slice table_name,
                   const struct table *table, const struct capacity *capacity)
 {
-    double total = capacity->table;
+    double total = capacity->table + capacity->failed;
     for (uint32_t i = 0; i < table->definition.index_count; i++) total += capacity->indexes[i];
     buf_text(out, "{\"TableName\":");
     json_put_string(out, table_name);
@@ -105,6 +162,7 @@ void capacity_put(struct buf *out, const struct node *return_capacity, struct sl
         put_arm(out, capacity->table, capacity->axis);
         put_indexes(out, table, capacity, false);
         put_indexes(out, table, capacity, true);
+        put_vectors(out, table, capacity);
     }
     buf_byte(out, '}');
 }

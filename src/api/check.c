@@ -4,7 +4,7 @@
  * A sound request passes without writing anything: paths are links on the stack and become text only for a
  * violation. Names of tables are judged first and alone, as the service does since it takes ARNs in their
  * place. */
-#include "api/internal.h"
+#include "api/shapes.h"
 
 #include "base/fail.h"
 
@@ -343,9 +343,10 @@ static bool check_table_name(struct api_call *call, const struct shape_member *m
                        SLICE_ARG(member->name));
     }
     if (slice_starts(node->text, SLICE("arn:")) && node->text.len <= ARN_MAX) return true;
-    if (shape->table_name == TABLE_NAME_OF_ITEMS && node->text.len == 0) {
+    if (shape->table_name == TABLE_NAME_OF_ITEMS && node->text.len < TABLE_NAME_LEAST &&
+        (!node->text.len || is_plain_name(node->text))) {
         violation(&checker, &at, node, false);
-        put_least(&checker.text, shape);
+        put_least(&checker.text, node->text.len ? &shape_table_name_strict : shape);
     } else {
         check_own(&checker, &at, node);
     }

@@ -1,11 +1,11 @@
-/* DescribeContinuousBackups and UpdateContinuousBackups: whether a table is to be restorable to any point in
- * time. The wish is kept and shown; there is no restoring yet.
+/* DescribeContinuousBackups and UpdateContinuousBackups: whether a table can be brought back to any moment.
  *
- * The setting "backups" is {since_ms, days} while it is wished for. */
-#include "api/settings.h"
+ * The setting "backups" is {since_ms, days} while it can. The log is kept before the setting is (api.h, api_backups),
+ * so that the moment of the reply is one to go back to. Unlike the service, which is five minutes behind, everything up
+ * to now can be restored, and that is what is shown. */
+#include "api/backups.h"
 
-#define DAYS_MAX    35
-#define LATENESS_MS (5 * 60 * INT64_C(1000)) /* the service can restore up to five minutes ago */
+#define DAYS_MAX 35
 
 enum { UPDATE_NAME, UPDATE_SPECIFICATION };
 enum { SPECIFICATION_ENABLED, SPECIFICATION_DAYS };
@@ -32,20 +32,78 @@ static int64_t later(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-static void put_backups(struct buf *out, const struct table_definition *definition, int64_t now_ms)
+struct recovery table_recovery(const struct api *api, const struct table_definition *definition)
 {
+    const struct api_backups *keeper = api->backups;
     struct map backups = setting_map(definition, "backups");
-    int64_t since_ms = map_integer(&backups, "since_ms"), days = map_integer(&backups, "days");
+    int64_t now_ms = engine_now_ms(api->engine), days = map_integer(&backups, "days"),
+            kept_ms = keeper ? keeper->kept_from(keeper->self) : INT64_MAX;
+    struct recovery recovery = {.is_on = backups.count > 0, .days = days, .until_ms = now_ms};
+    recovery.from_ms = later(later(map_integer(&backups, "since_ms"), now_ms - days * DAY_MS), kept_ms);
+    if (recovery.from_ms > now_ms) recovery.from_ms = now_ms;
+    return recovery;
+}
+
+static void put_backups(struct api_call *call, const struct table_definition *definition)
+{
+    struct recovery recovery = table_recovery(call->api, definition);
+    struct buf *out = call->reply;
     buf_printf(out,
                "{\"ContinuousBackupsDescription\":{\"ContinuousBackupsStatus\":\"ENABLED\","
                "\"PointInTimeRecoveryDescription\":{\"PointInTimeRecoveryStatus\":\"%s\"",
-               backups.count ? "ENABLED" : "DISABLED");
-    if (backups.count) {
-        put_int(out, "RecoveryPeriodInDays", days);
-        put_time(out, "EarliestRestorableDateTime", later(since_ms, now_ms - days * DAY_MS));
-        put_time(out, "LatestRestorableDateTime", later(since_ms, now_ms - LATENESS_MS));
+               recovery.is_on ? "ENABLED" : "DISABLED");
+    if (recovery.is_on) {
+        put_int(out, "RecoveryPeriodInDays", recovery.days);
+        put_time(out, "EarliestRestorableDateTime", recovery.from_ms);
+        put_time(out, "LatestRestorableDateTime", recovery.until_ms);
     }
     buf_text(out, "}}}");
+}
+
+int64_t api_recovery_days(struct engine *engine)
+{
+    struct slice names[LIMIT_LIST_TABLES], after = SLICE_NONE;
+    struct arena arena = {0};
+    int64_t most = 0;
+    for (bool more = true; more;) {
+        uint32_t count = engine_table_names(engine, &arena, after, LIMIT_LIST_TABLES, names, &more);
+        for (uint32_t i = 0; i < count; i++) {
+            struct table *table = engine_table_find(engine, names[i]);
+            if (!table) continue;
+            struct map backups = setting_map(&table->definition, "backups");
+            most = later(most, map_integer(&backups, "days"));
+            engine_table_release(table);
+        }
+        if (count) after = names[count - 1];
+    }
+    arena_free(&arena);
+    return most;
+}
+
+void api_deletions_finish(struct api *api)
+{
+    struct slice names[LIMIT_LIST_TABLES], after = SLICE_NONE;
+    struct arena arena = {0};
+    for (bool more = true; more;) {
+        uint32_t count = engine_table_names(api->engine, &arena, after, LIMIT_LIST_TABLES, names, &more);
+        for (uint32_t i = 0; i < count; i++) {
+            struct table *table = engine_table_find(api->engine, names[i]);
+            bool is_deleting = table && map_find(&table->definition.settings, SLICE(API_DELETING));
+            if (table) engine_table_release(table);
+            if (!is_deleting) continue;
+            struct buf reply = {0};
+            struct api_call call = {.api = api,
+                                    .arena = &arena,
+                                    .reply = &reply,
+                                    .operation = &operation_DeleteTable,
+                                    .body = arena_printf(&arena, "{\"TableName\":\"%.*s\"}", SLICE_ARG(names[i])),
+                                    .is_transfer = true};
+            api_run(&call);
+            buf_free(&reply);
+        }
+        if (count) after = names[count - 1];
+    }
+    arena_free(&arena);
 }
 
 /* ---- UpdateContinuousBackups ---- */
@@ -76,6 +134,24 @@ static bool apply(struct table_change *change)
     return true;
 }
 
+/* On: the log is kept before anybody is told so. Off: it is let go behind the commit. */
+static void update_work(struct api_call *call)
+{
+    struct table_change *change = call->state;
+    const struct api_backups *backups = call->api->backups;
+    const struct node *specification = node_member(&change->input, UPDATE_SPECIFICATION),
+                      *days = node_member(specification, SPECIFICATION_DAYS);
+    char error[600] = "";
+    bool is_on = node_member(specification, SPECIFICATION_ENABLED)->truth;
+    if (is_on && !backups->keep(backups->self, days->present ? days->integer : DAYS_MAX, error, sizeof error)) {
+        reject_as(&change->verdict, "ContinuousBackupsUnavailableException", "The log cannot be kept: %s", error);
+        return;
+    }
+    change->now_ms = engine_now_ms(call->api->engine);
+    engine_commit(call->api->engine, &call->commit);
+    if (!is_on || change->verdict.error) backups->keep(backups->self, 0, error, sizeof error);
+}
+
 static void update_begin(struct api_call *call, const struct node *input)
 {
     const struct node *specification = node_member(input, UPDATE_SPECIFICATION);
@@ -86,15 +162,21 @@ static void update_begin(struct api_call *call, const struct node *input)
                       "recovery.");
         return;
     }
+    if (!backups_are_offered(call)) return;
     change->apply = apply;
     change->missing = table_is_missing;
-    table_change_submit_named(call, input, node_member(input, UPDATE_NAME), change);
+    if (!table_name_resolve(call, node_member(input, UPDATE_NAME), &change->table_name) ||
+        !find_table_to_back_up(call, change->table_name))
+        return;
+    table_change_submit(call, input, change);
+    call->is_write = false; /* the work commits it */
+    call->work = update_work;
 }
 
 static void update_finish(struct api_call *call)
 {
     const struct table_change *change = table_change_finish(call);
-    if (change) put_backups(call->reply, change->definition, change->now_ms);
+    if (change) put_backups(call, change->definition);
 }
 
 const struct operation operation_UpdateContinuousBackups = {
@@ -110,13 +192,8 @@ static void describe_begin(struct api_call *call, const struct node *input)
 {
     struct slice name;
     if (!table_name_resolve(call, node_member(input, 0), &name)) return;
-    struct table *table = engine_table_find(call->api->engine, name);
-    if (!table) {
-        refuse(call, "TableNotFoundException", "Table not found: %.*s", SLICE_ARG(name));
-        return;
-    }
-    put_backups(call->reply, &table->definition, engine_now_ms(call->api->engine));
-    engine_table_release(table);
+    struct table *table = find_table_to_back_up(call, name);
+    if (table) put_backups(call, &table->definition);
 }
 
 const struct operation operation_DescribeContinuousBackups = {

@@ -41,7 +41,7 @@ static const struct shape_member create_members[] = {
     [CREATE_ON_DEMAND] = MEMBER("OnDemandThroughput", shape_on_demand),
     [CREATE_WARM] = MEMBER("WarmThroughput", shape_warm),
     [CREATE_POLICY] = MEMBER("ResourcePolicy", shape_string),
-    [CREATE_VECTORS] = MEMBER("VectorIndexes", shape_unsupported_list),
+    [CREATE_VECTORS] = MEMBER("VectorIndexes", shape_vector_indexes),
     [CREATE_GLOBAL_SOURCE] = MEMBER("GlobalTableSourceArn", shape_string),
     [CREATE_GLOBAL_MODE] = MEMBER("GlobalTableSettingsReplicationMode", shape_string),
 };
@@ -79,7 +79,8 @@ static bool define_schema(struct verdict *verdict, const struct node *input, str
     if (!define_keys(verdict, node_member(input, CREATE_KEYS), &attributes, out)) return false;
     out->attributes = attributes.list;
     out->attribute_count = attributes.count;
-    return define_indexes(verdict, node_member(input, CREATE_LOCAL), node_member(input, CREATE_GLOBAL), out);
+    return define_indexes(verdict, node_member(input, CREATE_LOCAL), node_member(input, CREATE_GLOBAL),
+                          node_member(input, CREATE_VECTORS), out);
 }
 
 static bool define_limits(struct verdict *verdict, const struct node *input, struct table_definition *out)
@@ -109,7 +110,7 @@ static bool define_stream(struct verdict *verdict, const struct node *node, stru
 
 static bool check_supported(struct verdict *verdict, const struct node *input)
 {
-    for (unsigned member = CREATE_VECTORS; member <= CREATE_GLOBAL_MODE; member++)
+    for (unsigned member = CREATE_GLOBAL_SOURCE; member <= CREATE_GLOBAL_MODE; member++)
         if (node_member(input, member)->present)
             return reject(verdict, INVALID_VALUES "%.*s is not supported",
                           SLICE_ARG(create_members[member].name));
@@ -145,6 +146,22 @@ static void create_apply(struct commit *commit, struct batch *batch)
     creation->result = engine_table_create(batch, definition);
     if (creation->result != TABLE_CHANGED) return;
     definition->stream_since_ms = engine_table_in_batch(batch, definition->name)->definition.stream_since_ms;
+}
+
+const struct shape shape_table_creation = STRUCT_SHAPE("TableCreationParameters", create_members);
+
+bool table_creation_define(struct api_call *call, const struct node *node, struct table_definition *out)
+{
+    static const unsigned foreign[] = {CREATE_LOCAL,     CREATE_STREAM, CREATE_TAGS,  CREATE_CLASS,
+                                       CREATE_PROTECTED, CREATE_WARM,   CREATE_POLICY};
+    struct verdict verdict = {.arena = call->arena};
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) node->members[foreign[i]].present = false;
+    if (!table_name_resolve(call, node_member(node, CREATE_NAME), &out->name)) return false;
+    out->created_ms = engine_now_ms(call->api->engine);
+    define_table(&verdict, node, out);
+    if (!verdict_tell(call, &verdict)) return false;
+    out->id = engine_new_id(call->api->engine, call->arena);
+    return true;
 }
 
 static void create_begin(struct api_call *call, const struct node *input)

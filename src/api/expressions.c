@@ -2,7 +2,7 @@
  * stand together, the placeholders, then each text, at last the placeholders that nobody used. */
 #include "api/items.h"
 
-#define EXPRESSION_PARAMETERS 5
+#define EXPRESSION_PARAMETERS 6
 
 /* In the order in which the service prints them. */
 struct expression_parameter {
@@ -23,6 +23,7 @@ static void list_parameters(const struct expressions *expressions,
     list[2] = (struct expression_parameter){"ProjectionExpression", expressions->projection_text};
     list[3] = (struct expression_parameter){"FilterExpression", expressions->filter_text};
     list[4] = (struct expression_parameter){"KeyConditionExpression", expressions->key_condition_text};
+    list[5] = (struct expression_parameter){"SearchConditionExpression", expressions->search_text};
 }
 
 /* ---- which parameters may stand together ---- */
@@ -246,6 +247,8 @@ bool expressions_parse(struct api_call *call, struct expressions *expressions)
                          &expressions->condition) ||
         !parse_condition(call, expressions, EXPR_KEY_CONDITION, expressions->key_condition_text,
                          &expressions->key_condition) ||
+        !parse_condition(call, expressions, EXPR_SEARCH_CONDITION, expressions->search_text,
+                         &expressions->search) ||
         !parse_condition(call, expressions, EXPR_FILTER, expressions->filter_text, &expressions->filter) ||
         !parse_projection(call, expressions))
         return false;

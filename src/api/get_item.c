@@ -1,5 +1,5 @@
 /* GetItem. */
-#include "api/items.h"
+#include "api/throttle.h"
 
 enum {
     GET_RETURN_CAPACITY,
@@ -50,12 +50,11 @@ bool put_read_item(struct api_call *call, struct slice image, const struct proje
 }
 
 static void put_capacity(struct api_call *call, const struct node *input, const struct table *table,
-                         size_t bytes, bool has_item)
+                         double units, bool has_item)
 {
     const struct node *wanted = node_member(input, GET_RETURN_CAPACITY);
     if (!capacity_wanted(wanted)) return;
-    struct capacity capacity = {
-        .table = capacity_read(bytes, node_is_true(node_member(input, GET_CONSISTENT)))};
+    struct capacity capacity = {.table = units};
     if (has_item) buf_byte(call->reply, ',');
     buf_text(call->reply, "\"ConsumedCapacity\":");
     capacity_put(call->reply, wanted, node_member(input, GET_TABLE_NAME)->text, table, &capacity);
@@ -68,6 +67,7 @@ static void reply(struct api_call *call, const struct node *input, const struct 
     enum engine_result result = engine_get(call->api->engine, table, key, &image);
     bool found = result == ENGINE_OK, sound = result != ENGINE_FAILED;
     size_t bytes = found ? item_encoded_size(image.bytes) : 0;
+    double units = capacity_read(bytes, node_is_true(node_member(input, GET_CONSISTENT)));
     buf_byte(call->reply, '{');
     if (found) {
         buf_text(call->reply, "\"Item\":");
@@ -78,7 +78,15 @@ static void reply(struct api_call *call, const struct node *input, const struct 
         refuse(call, "InternalServerError", "Internal server error");
         return;
     }
-    put_capacity(call, input, table, bytes, found);
+    if (throttle_is_on(call->api, table)) {
+        const struct throttle_demand *throttled = throttle_refusal(call,
+                                                                   throttle_read(table, NULL, key, units, 0));
+        if (throttled) {
+            refuse_throttled(call, throttled);
+            return;
+        }
+    }
+    put_capacity(call, input, table, units, found);
     buf_byte(call->reply, '}');
 }
 

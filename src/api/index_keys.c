@@ -22,6 +22,24 @@ static bool visit_index(const struct table *table, const struct index_definition
     return true;
 }
 
+static bool visit_vector_index(const struct table *table, const struct vector_definition *vectors,
+                               bool (*visit)(void *context, const struct index_key *key), void *context)
+{
+    struct index_key key = {.index = &vectors->index, .is_hash = true};
+    for (uint32_t i = 0; i < vectors->index.hash_count; i++) {
+        key.name = vectors->index.hash[i];
+        ensure(table_attribute_type(&table->definition, key.name, &key.type));
+        if (!visit(context, &key)) return false;
+    }
+    key.is_filter = true;
+    for (uint32_t i = 0; i < vectors->filter_count; i++) {
+        key.name = vectors->filters[i];
+        ensure(table_attribute_type(&table->definition, key.name, &key.type));
+        if (!visit(context, &key)) return false;
+    }
+    return true;
+}
+
 bool visit_index_keys(const struct table *table, bool (*visit)(void *context, const struct index_key *key),
                       void *context)
 {
@@ -31,6 +49,8 @@ bool visit_index_keys(const struct table *table, bool (*visit)(void *context, co
             if (definition->indexes[i].global == (global == 1) &&
                 !visit_index(table, &definition->indexes[i], visit, context))
                 return false;
+    for (uint32_t i = 0; i < definition->vector_count; i++)
+        if (!visit_vector_index(table, &definition->vectors[i], visit, context)) return false;
     return true;
 }
 
@@ -133,6 +153,8 @@ static bool check_item_key(void *context, const struct index_key *key)
     if (!value) return true;
     if (value->type != key->type)
         check->fault = type_fault(check->arena, key, value->type);
+    else if (key->is_filter)
+        return true;
     else if (is_empty(value))
         check->fault = empty_fault(check->arena, key);
     else
@@ -147,11 +169,44 @@ static bool check_item_group(void *context, const struct key_group *group)
     return check->fault.len == 0;
 }
 
+/* ---- vectors ---- */
+
+#define VECTOR_FAULT "One or more parameter values were invalid. Invalid "
+
+static struct slice vector_fault(struct arena *arena, const struct vector_definition *vectors,
+                                 const struct map *item)
+{
+    const struct value *list = map_find(item, vectors->attribute);
+    struct slice name = vectors->attribute, index = vectors->index.name;
+    float number;
+    if (!list) return SLICE_NONE;
+    if (list->type != VALUE_L)
+        return arena_printf(arena,
+                            VECTOR_FAULT "type for parameter %.*s, Expected: 32-bit floating point number list "
+                                         "IndexName: %.*s",
+                            SLICE_ARG(name), SLICE_ARG(index));
+    if (list->count != vectors->dimensions)
+        return arena_printf(arena,
+                            VECTOR_FAULT "size for parameter %.*s, Expected: %u, Actual: %u IndexName: %.*s",
+                            SLICE_ARG(name), vectors->dimensions, list->count, SLICE_ARG(index));
+    for (uint32_t i = 0; i < list->count; i++)
+        if (!vector_number(&list->elements[i], &number))
+            return arena_printf(arena,
+                                VECTOR_FAULT "type for parameter %.*s[%u], Expected: 32-bit floating point "
+                                             "number, Actual: %.*s. IndexName: %.*s",
+                                SLICE_ARG(name), i, SLICE_ARG(value_type_name(list->elements[i].type)),
+                                SLICE_ARG(index));
+    return SLICE_NONE;
+}
+
 struct slice item_index_fault(struct arena *arena, const struct table *table, const struct map *item)
 {
-    if (table->definition.index_count == 0) return SLICE_NONE;
+    const struct table_definition *definition = &table->definition;
+    if (definition->index_count == 0 && definition->vector_count == 0) return SLICE_NONE;
     struct item_check check = {arena, item, SLICE_NONE};
     if (visit_index_keys(table, check_item_key, &check)) visit_groups(table, check_item_group, &check);
+    for (uint32_t i = 0; i < definition->vector_count && !check.fault.len; i++)
+        check.fault = vector_fault(arena, &definition->vectors[i], item);
     return check.fault;
 }
 
@@ -172,7 +227,10 @@ static bool type_of_action(const struct update_action *action, enum value_type *
     }
     while (operand->kind == UPDATE_OPERAND_IF_NOT_EXISTS) operand = operand->right;
     if (operand->kind == UPDATE_OPERAND_PATH) return false;
-    *type = operand->kind == UPDATE_OPERAND_VALUE ? operand->value->type : VALUE_L;
+    if (operand->kind == UPDATE_OPERAND_VALUE)
+        *type = operand->value->type;
+    else
+        *type = operand->kind == UPDATE_OPERAND_LIST_APPEND ? VALUE_L : VALUE_N;
     return true;
 }
 
@@ -198,7 +256,7 @@ static bool check_update_key(void *context, const struct index_key *key)
 
 struct slice update_index_fault(struct arena *arena, const struct table *table, const struct update *update)
 {
-    if (table->definition.index_count == 0) return SLICE_NONE;
+    if (table->definition.index_count == 0 && table->definition.vector_count == 0) return SLICE_NONE;
     struct update_check check = {arena, update, SLICE_NONE};
     visit_index_keys(table, check_update_key, &check);
     return check.fault;
@@ -227,6 +285,8 @@ static bool check_updated_key(void *context, const struct index_key *key)
     if (value->type != key->type)
         check->fault = SLICE(
             "The update expression attempted to update the secondary index key to unsupported type");
+    else if (key->is_filter)
+        return true;
     else if (is_empty(value) && check->is_legacy)
         check->fault = empty_fault(check->write->arena, key);
     else if (is_empty(value))
@@ -256,10 +316,14 @@ static bool check_updated(const struct write *write, const struct map *item, boo
                           struct slice *fault)
 {
     struct updated_check check = {write, item, is_legacy, SLICE_NONE};
-    bool sound = visit_index_keys(write->table, check_updated_key, &check) &&
-                 visit_groups(write->table, check_updated_group, &check);
+    const struct table_definition *definition = &write->table->definition;
+    if (visit_index_keys(write->table, check_updated_key, &check))
+        visit_groups(write->table, check_updated_group, &check);
+    for (uint32_t i = 0; i < definition->vector_count && !check.fault.len; i++)
+        if (update_touches(write->update, definition->vectors[i].attribute))
+            check.fault = vector_fault(write->arena, &definition->vectors[i], item);
     *fault = check.fault;
-    return sound;
+    return check.fault.len == 0;
 }
 
 bool check_updated_index_keys(const struct write *write, const struct map *item, struct slice *fault)

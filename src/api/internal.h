@@ -30,8 +30,9 @@ enum shape_kind {
     SHAPE_VALUE, /* an AttributeValue, decoded straight into a struct value */
 };
 
-/* Names of tables; an ARN may stand for each. Operations on items are content with one character, and list a
- * missing name with the other violations. */
+/* Names of tables; an ARN may stand for each. Operations on items list a missing name with the other
+ * violations, and of an empty one they say that it needs one character. */
+#define TABLE_NAME_LEAST 3
 enum table_name_rule { TABLE_NAME_NONE, TABLE_NAME_OF_ITEMS, TABLE_NAME_STRICT };
 
 struct shape;
@@ -118,7 +119,22 @@ struct node_entry {
     X(GlobalTableNotFoundException, 400, DYNAMO_PREFIX, "message")                                           \
     X(ReplicaAlreadyExistsException, 400, DYNAMO_PREFIX, "message")                                          \
     X(ReplicaNotFoundException, 400, DYNAMO_PREFIX, "message")                                               \
+    X(DuplicateItemException, 400, DYNAMO_PREFIX, "message")                                                 \
     X(IndexNotFoundException, 400, DYNAMO_PREFIX, "message")                                                 \
+    X(PointInTimeRecoveryUnavailableException, 400, DYNAMO_PREFIX, "message")                                \
+    X(BackupNotFoundException, 400, DYNAMO_PREFIX, "message")                                                \
+    X(BackupInUseException, 400, DYNAMO_PREFIX, "message")                                                   \
+    X(ContinuousBackupsUnavailableException, 400, DYNAMO_PREFIX, "message")                                  \
+    X(InvalidRestoreTimeException, 400, DYNAMO_PREFIX, "message")                                            \
+    X(TableAlreadyExistsException, 400, DYNAMO_PREFIX, "message")                                            \
+    X(TableInUseException, 400, DYNAMO_PREFIX, "message")                                                    \
+    X(InvalidExportTimeException, 400, DYNAMO_PREFIX, "message")                                             \
+    X(ExportConflictException, 400, DYNAMO_PREFIX, "message")                                                \
+    X(ExportNotFoundException, 400, DYNAMO_PREFIX, "message")                                                \
+    X(ImportConflictException, 400, DYNAMO_PREFIX, "message")                                                \
+    X(ImportNotFoundException, 400, DYNAMO_PREFIX, "message")                                                \
+    X(ObjectNotFoundException, 400, "", "Message")                                                           \
+    X(InvalidNextTokenException, 400, "", "Message")                                                         \
     X(UnsupportedOperationException, 400, CORAL_PREFIX, "message")
 
 /* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return
@@ -168,6 +184,10 @@ bool table_is_creating(const struct api *api, const struct table *table);
 /* The table, counted; it is released when the call ends, not by the caller. Refuses (and answers NULL) when
  * there is none: in the words for items, or in those of table operations. */
 struct table *find_table(struct api_call *call, struct slice name);
+/* The setting of a table that is being dropped: it is of no use to anybody. */
+#define API_DELETING "deleting"
+/* find_table without a refusal: just NULL. */
+struct table *look_up_table(struct api_call *call, struct slice name);
 struct table *find_table_to_manage(struct api_call *call, struct slice name);
 /* find_table where the name, or an ARN in its place, stands deeper in a request. */
 struct table *find_table_or_arn(struct api_call *call, struct slice name);
@@ -178,7 +198,7 @@ void put_table_arn(struct buf *out, const struct api *api, struct slice name);
 
 /* What an operation is. `begin` gets the decoded and constraint-checked request; it either answers (ok or
  * refuse) or sets call->is_write, call->commit.apply and call->state, and `finish` writes the reply after the
- * commit. */
+ * commit; or it sets call->work, and `finish` writes the reply after that. */
 struct operation {
     struct slice name;
     const struct shape *input;
@@ -196,7 +216,9 @@ struct api {
     struct engine *engine;
     struct slice region, account, endpoint;
     int64_t creating_ms;
-    bool is_lenient;
+    bool is_lenient, read_only;
+    struct throttle *throttle;
+    const struct api_backups *backups; /* NULL: there are none */
 };
 
 /* X(name): one for each operation served, sorted by name; each has its operation_<name>. */
@@ -204,14 +226,18 @@ struct api {
     X(BatchExecuteStatement)                                                                                 \
     X(BatchGetItem)                                                                                          \
     X(BatchWriteItem)                                                                                        \
+    X(CancelBulkOperation)                                                                                   \
     X(CreateBackup)                                                                                          \
     X(CreateGlobalTable)                                                                                     \
     X(CreateTable)                                                                                           \
     X(DeleteBackup)                                                                                          \
     X(DeleteItem)                                                                                            \
     X(DeleteResourcePolicy)                                                                                  \
+    X(DeleteScalingPolicy)                                                                                   \
     X(DeleteTable)                                                                                           \
+    X(DeregisterScalableTarget)                                                                              \
     X(DescribeBackup)                                                                                        \
+    X(DescribeBulkOperation)                                                                                 \
     X(DescribeContinuousBackups)                                                                             \
     X(DescribeContributorInsights)                                                                           \
     X(DescribeEndpoints)                                                                                     \
@@ -221,6 +247,8 @@ struct api {
     X(DescribeImport)                                                                                        \
     X(DescribeKinesisStreamingDestination)                                                                   \
     X(DescribeLimits)                                                                                        \
+    X(DescribeScalableTargets)                                                                               \
+    X(DescribeScalingPolicies)                                                                               \
     X(DescribeStream)                                                                                        \
     X(DescribeTable)                                                                                         \
     X(DescribeTableReplicaAutoScaling)                                                                       \
@@ -236,6 +264,7 @@ struct api {
     X(GetShardIterator)                                                                                      \
     X(ImportTable)                                                                                           \
     X(ListBackups)                                                                                           \
+    X(ListBulkOperations)                                                                                    \
     X(ListContributorInsights)                                                                               \
     X(ListExports)                                                                                           \
     X(ListGlobalTables)                                                                                      \
@@ -245,11 +274,14 @@ struct api {
     X(ListTagsOfResource)                                                                                    \
     X(PutItem)                                                                                               \
     X(PutResourcePolicy)                                                                                     \
+    X(PutScalingPolicy)                                                                                      \
     X(Query)                                                                                                 \
+    X(RegisterScalableTarget)                                                                                \
     X(RestoreTableFromBackup)                                                                                \
     X(RestoreTableToPointInTime)                                                                             \
     X(Scan)                                                                                                  \
     X(SearchVectors)                                                                                         \
+    X(StartBulkPutItems)                                                                                     \
     X(TagResource)                                                                                           \
     X(TransactGetItems)                                                                                      \
     X(TransactWriteItems)                                                                                    \

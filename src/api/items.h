@@ -69,6 +69,9 @@ struct slice key_length_fault(const struct value *value, bool is_hash);
  * may be NULL. */
 bool check_key_paths(struct api_call *call, const struct table *table, const struct condition *condition,
                      const struct update *update, const struct projection *projection);
+/* The same without refusing: a sentence, or an empty slice. */
+struct slice key_path_fault(struct arena *arena, const struct table *table, const struct condition *condition,
+                            const struct update *update, const struct projection *projection);
 
 /* ---- indexes (index_keys.c) ---- */
 
@@ -78,6 +81,7 @@ struct index_key {
     struct slice name;
     enum value_type type;
     bool is_hash;
+    bool is_filter; /* of a vector index: only its type matters */
 };
 bool visit_index_keys(const struct table *table, bool (*visit)(void *context, const struct index_key *key),
                       void *context);
@@ -103,12 +107,13 @@ struct legacy_parameter {
 struct expressions {
     const struct node *names, *values;
     const struct node *update_text, *condition_text, *key_condition_text, *filter_text, *projection_text;
+    const struct node *search_text;
     struct legacy_parameter legacy[LEGACY_PARAMETERS]; /* in the order in which the service prints them */
 
     /* answers of expressions_parse: NULL where the text was absent */
     struct expr_params params;
     struct update *update;
-    struct condition *condition, *key_condition, *filter;
+    struct condition *condition, *key_condition, *filter, *search;
     struct projection *projection;
 };
 
@@ -153,13 +158,17 @@ struct item_write {
     enum return_values return_values;
     bool return_on_failure;
     bool is_legacy;
+    bool is_insert; /* of PartiQL: its condition fails where the item exists */
     bool only_clears; /* an update of nothing but REMOVE and DELETE */
     struct item_key key;
+    const struct throttle_demand *throttled; /* after the commit: why it was not done; or NULL */
 };
 
 enum return_values return_values_from_node(const struct node *node);
-/* Encodes a PUT's item on this thread rather than the writer's; refuses one that is too large. */
+/* Encodes a PUT's item on this thread rather than the writer's; refuses one that is too large. The second
+ * does not refuse: a sentence, or an empty slice. */
 bool encode_put(struct api_call *call, struct write *write);
+struct slice put_fault(struct api_call *call, struct write *write);
 /* What the schema does not allow the write's update to do, as a sentence, or an empty slice; sets what the
  * writer has to check of the new item. (update_item.c) */
 struct slice fit_update(struct api_call *call, struct write *write, bool is_legacy);
@@ -167,9 +176,17 @@ bool update_only_clears(const struct update *update);
 /* On the writer's thread: engine_write_check, and whether there is anything to keep. An update that only
  * clears attributes does not bring a missing item into being. */
 bool check_write(struct batch *batch, struct write *write, bool only_clears);
+/* On the writer's thread: checks the write, asks for its throughput, and keeps it. */
+void apply_item_write(struct api_call *call, struct batch *batch, struct item_write *item_write);
 /* Hands the write over; item_write_finish is the operations' finish. */
 void item_write_submit(struct api_call *call, struct item_write *item_write);
 void item_write_finish(struct api_call *call);
+/* The parts of that reply. Refuses unless the write was applied; then what it returns, as a member that begins
+ * with these bytes ("Attributes":), and what it cost. *written: the reply's object has a member. */
+bool check_write_outcome(struct api_call *call, const struct item_write *item_write);
+bool put_returned(struct api_call *call, const struct item_write *item_write, struct slice member,
+                  bool *written);
+void put_write_capacity(struct api_call *call, const struct item_write *item_write, bool *written);
 
 /* ---- several writes of one request (many_writes.c) ---- */
 
@@ -182,6 +199,7 @@ struct placed_write {
     struct write write;
     struct item_key key;
     uint32_t place; /* of its table among many_writes.tables */
+    const struct throttle_demand *throttled; /* BatchWriteItem: why it was left unprocessed; or NULL */
 };
 
 struct many_writes {
@@ -228,8 +246,15 @@ bool page_range(struct api_call *call, const struct page_request *request, struc
 /* The stored key of the start key: of an item, or of an index's entry. */
 struct slice page_start(struct api_call *call, const struct page_request *request);
 
+/* Values of keys that are too long, or empty; and keys in a filter beside a key condition. (query.c) */
+bool check_key_lengths(struct api_call *call, const struct key_condition *keys);
+bool check_filter_keys(struct api_call *call, const struct condition *filter, const char *parameter,
+                       const struct key_fields *keys);
+
 /* Reads the page, from the table or an index, and writes the reply. (page_reply.c) */
 void page_reply(struct api_call *call, const struct page_request *request);
+/* The keys of the table and of the index that is read, out of an item: where the next page starts. */
+struct map page_last_key(struct arena *arena, const struct page_request *request, const struct map *last);
 
 /* The reply while it grows. */
 struct page_writer {
@@ -240,14 +265,20 @@ struct page_writer {
     double fetched_units; /* of items read beside their index entries */
 };
 struct page_totals {
-    uint64_t scanned, matched;
+    uint64_t scanned, matched, bytes;
     double table_units, index_units;
     const struct map *last; /* the last evaluated item when there is more, or NULL */
+    struct slice from;      /* the first stored key of its range */
 };
+/* Refuses a page for which there is no throughput, where that acts. */
+bool check_page_admission(struct api_call *call, const struct page_request *request,
+                          const struct page_totals *totals);
 void page_begin(struct page_writer *writer, struct api_call *call, const struct page_request *request);
 /* One item: whole and encoded, or a map, of which the projection is taken. */
 void page_put_encoded(struct page_writer *writer, struct slice encoded);
 void page_put_map(struct page_writer *writer, const struct map *item);
+/* Reads the page's items into the reply; false when that failed, and the caller refuses. */
+bool page_read(struct page_writer *writer, const struct page_request *request, struct page_totals *totals);
 void page_end(struct page_writer *writer, const struct page_totals *totals);
 
 /* The index of this name, if one is given (query.c). */
@@ -260,7 +291,8 @@ bool check_select(struct api_call *call, const struct node *select, const struct
                   const struct node *attributes, bool has_index, bool is_query);
 /* Whether the index has what was asked for; sets fetch_whole. */
 bool check_index_select(struct api_call *call, const struct node *select, struct page_request *request);
-bool check_index_filter(struct api_call *call, const struct page_request *request);
+/* A filter on what the index does not have: a sentence, or an empty slice. */
+struct slice index_filter_fault(struct api_call *call, const struct page_request *request);
 
 /* ---- ExclusiveStartKey (start_key.c) ---- */
 
@@ -274,6 +306,8 @@ bool check_query_start_range(struct api_call *call, const struct page_request *r
 bool check_scan_start(struct api_call *call, const struct page_request *request);
 /* Against the table's own keys. */
 bool check_start_table_key(struct api_call *call, const struct page_request *request);
+/* A query of a table without range key: one page, which cannot be continued. */
+bool page_is_one_item(const struct page_request *request);
 /* A query cannot start where its conditions do not hold. */
 bool check_start_conditions(struct api_call *call, const struct page_request *request);
 
@@ -285,11 +319,18 @@ bool check_start_conditions(struct api_call *call, const struct page_request *re
 struct capacity {
     double table;
     double indexes[CAPACITY_INDEXES]; /* by their place in the definition */
+    double failed;                    /* of writes that a batch tried in vain: part of the sum alone */
+    double vector_bytes[LIMIT_VECTOR_INDEXES];
     enum capacity_axis axis;
 };
 
 /* Adds what a write of one item cost: the table's part and each index's. */
 void capacity_add_write(struct api_call *call, struct capacity *capacity, const struct write *write);
+/* Vector indexes are charged by the kilobyte. */
+double capacity_of_vectors(uint64_t bytes);
+/* How large an item is in the index: its vector in 32-bit floats, and what else is projected. */
+uint64_t vector_entry_bytes(const struct table *table, const struct vector_definition *vectors,
+                            const struct map *item);
 /* ,"ConsumedCapacity":{...} as a member, or one element of a batch's list; nothing unless asked for. */
 bool capacity_wanted(const struct node *return_capacity);
 void capacity_put(struct buf *out, const struct node *return_capacity, struct slice table_name,
@@ -301,6 +342,12 @@ bool metrics_wanted(const struct node *return_metrics, const struct table *table
 void metrics_put(struct api_call *call, const struct table *table, const struct value *hash);
 /* A write that its item collection has no room for. */
 #define COLLECTION_FULL "Collection size exceeded"
+/* An INSERT of an item that is there. */
+#define DUPLICATE_ITEM "Duplicate primary key exists in table"
+/* A write that there is no memory for: ours, the service has no such limit. */
+#define NO_VECTOR_MEMORY                                                                                       \
+    "The vector indexes of this server have all the memory that they may have. Delete vectors or a vector "  \
+    "index, or move to a machine with more memory"
 bool refuse_full_collection(struct api_call *call);
 
 #endif

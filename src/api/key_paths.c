@@ -54,12 +54,12 @@ static bool any_looks_into(const struct path_places *places, struct slice name)
            (places->projection && projection_looks_into(places->projection, name));
 }
 
-static bool refuse_path(struct api_call *call, const char *kind, struct slice name)
+static struct slice path_fault(struct arena *arena, const char *kind, struct slice name)
 {
-    return invalid(call,
-                   "Key attributes must be scalars; list random access '[]' and map lookup '.' are not "
-                   "allowed: %s: %.*s",
-                   kind, SLICE_ARG(name));
+    return arena_printf(arena,
+                        "Key attributes must be scalars; list random access '[]' and map lookup '.' are not "
+                        "allowed: %s: %.*s",
+                        kind, SLICE_ARG(name));
 }
 
 /* Keeps the index key that is looked into. */
@@ -76,14 +76,21 @@ static bool visit_index_key(void *context, const struct index_key *key)
     return false;
 }
 
+struct slice key_path_fault(struct arena *arena, const struct table *table, const struct condition *condition,
+                            const struct update *update, const struct projection *projection)
+{
+    struct path_places places = {condition, update, projection};
+    if (!condition && !update && !projection) return SLICE_NONE;
+    if (any_looks_into(&places, table->keys.hash)) return path_fault(arena, "Key", table->keys.hash);
+    if (table->keys.range.len && any_looks_into(&places, table->keys.range))
+        return path_fault(arena, "Key", table->keys.range);
+    struct index_search search = {&places, SLICE_NONE};
+    if (visit_index_keys(table, visit_index_key, &search)) return SLICE_NONE;
+    return path_fault(arena, "IndexKey", search.found);
+}
+
 bool check_key_paths(struct api_call *call, const struct table *table, const struct condition *condition,
                      const struct update *update, const struct projection *projection)
 {
-    struct path_places places = {condition, update, projection};
-    if (!condition && !update && !projection) return true;
-    if (any_looks_into(&places, table->keys.hash)) return refuse_path(call, "Key", table->keys.hash);
-    if (table->keys.range.len && any_looks_into(&places, table->keys.range))
-        return refuse_path(call, "Key", table->keys.range);
-    struct index_search search = {&places, SLICE_NONE};
-    return visit_index_keys(table, visit_index_key, &search) || refuse_path(call, "IndexKey", search.found);
+    return invalid_unless_sound(call, key_path_fault(call->arena, table, condition, update, projection));
 }

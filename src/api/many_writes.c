@@ -39,7 +39,7 @@ static struct capacity table_capacity(struct api_call *call, const struct many_w
     struct capacity capacity = {.axis = axis};
     for (uint32_t i = 0; i < many->count; i++) {
         const struct placed_write *placed = &many->writes[i];
-        if (placed->place != place) continue;
+        if (placed->place != place || placed->throttled) continue;
         if (axis == AXIS_READ)
             capacity.table += read_units(&placed->write);
         else
@@ -74,7 +74,7 @@ static void put_table_metrics(struct api_call *call, const struct many_writes *m
     buf_text(out, ":[");
     for (uint32_t i = 0; i < many->count; i++) {
         const struct placed_write *placed = &many->writes[i];
-        bool seen = placed->place != place;
+        bool seen = placed->place != place || placed->throttled;
         for (uint32_t j = 0; !seen && j < i; j++)
             seen = many->writes[j].place == place && value_equal(many->writes[j].key.hash, placed->key.hash);
         if (seen) continue;

@@ -1,5 +1,5 @@
 /* The reply of a Query or Scan: items as they are read, then counts, the last key, the capacity. */
-#include "api/items.h"
+#include "api/throttle.h"
 
 void page_begin(struct page_writer *writer, struct api_call *call, const struct page_request *request)
 {
@@ -48,19 +48,19 @@ static bool is_key(const struct page_request *request, struct slice name)
                      is_named(index->range, index->range_count, name));
 }
 
-static void put_last_key(struct buf *out, const struct page_request *request, const struct map *last)
+struct map page_last_key(struct arena *arena, const struct page_request *request, const struct map *last)
 {
-    bool any = false;
-    buf_text(out, ",\"LastEvaluatedKey\":{");
-    for (uint32_t i = 0; i < last->count; i++) {
-        if (!is_key(request, last->attributes[i].name)) continue;
-        if (any) buf_byte(out, ',');
-        any = true;
-        json_put_string(out, last->attributes[i].name);
-        buf_byte(out, ':');
-        value_put_json(out, &last->attributes[i].value);
-    }
-    buf_byte(out, '}');
+    struct map key = {arena_array(arena, struct attribute, last->count), 0};
+    for (uint32_t i = 0; i < last->count; i++)
+        if (is_key(request, last->attributes[i].name)) key.attributes[key.count++] = last->attributes[i];
+    return key;
+}
+
+static void put_last_key(struct page_writer *writer, const struct map *last)
+{
+    struct map key = page_last_key(writer->call->arena, writer->request, last);
+    buf_text(writer->call->reply, ",\"LastEvaluatedKey\":");
+    api_put_item_json(writer->call->reply, &key);
 }
 
 static void put_capacity(struct buf *out, const struct page_request *request,
@@ -82,7 +82,7 @@ void page_end(struct page_writer *writer, const struct page_totals *totals)
     buf_decimal(out, totals->matched);
     buf_text(out, ",\"ScannedCount\":");
     buf_decimal(out, totals->scanned);
-    if (totals->last) put_last_key(out, writer->request, totals->last);
+    if (totals->last) put_last_key(writer, totals->last);
     put_capacity(out, writer->request, totals);
     buf_byte(out, '}');
 }
@@ -120,30 +120,79 @@ static void emit(void *context, struct slice encoded, const struct map *item)
         page_put_encoded(writer, encoded);
 }
 
-void page_reply(struct api_call *call, const struct page_request *request)
+/* A scan reads each partition for itself, and of each at least something: on an on-demand table, which has
+ * four from the beginning, the service charges 2 units for a handful of items. */
+static double scan_units(const struct page_request *request, const struct page *page)
 {
-    struct page_writer writer;
+    double units = 0;
+    uint32_t first = 0, last = SCAN_PARTITIONS - 1;
+    if (page->from.len > page->part_at)
+        first = (unsigned char)page->from.data[page->part_at] * SCAN_PARTITIONS / 256;
+    if (page->more) {
+        last = page->last_part;
+    } else if (page->to.len >= page->part_at + 4) { /* the end of a segment; the hash is not part of it */
+        const unsigned char *hash = (const unsigned char *)page->to.data + page->part_at;
+        uint32_t end = (uint32_t)hash[0] << 24 | (uint32_t)hash[1] << 16 | (uint32_t)hash[2] << 8 | hash[3];
+        last = (end - 1) / (UINT32_MAX / SCAN_PARTITIONS + 1);
+    }
+    for (uint32_t i = first; i <= last; i++) units += capacity_read(page->part_bytes[i], request->consistent);
+    return units;
+}
+
+bool page_read(struct page_writer *writer, const struct page_request *request, struct page_totals *totals)
+{
+    bool by_partition = !request->key_condition && !request->index && request->table->definition.on_demand;
     struct key_range range;
     struct page page = {.backwards = request->backwards,
                         .limit = request->limit,
                         .filter = request->filter,
-                        .scratch = call->arena,
+                        .scratch = writer->call->arena,
                         .emit = emit,
-                        .context = &writer,
-                        .decode = request->projection != NULL || request->fetch_whole};
-    page_begin(&writer, call, request);
-    if (page_range(call, request, &range)) {
+                        .context = writer,
+                        .decode = request->projection != NULL || request->fetch_whole,
+                        .part_at = by_partition ? ITEM_KEY_HASH_AT : 0};
+    writer->request = request;
+    writer->fetched_units = 0;
+    stats_add(&request->table->counts->reads, 1);
+    if (page_range(writer->call, request, &range)) {
         page.from = range.from;
         page.to = range.to;
-        if (engine_page(call->api->engine, &page) != ENGINE_OK || writer.damaged) {
-            refuse(call, "InternalServerError", "Internal server error");
-            return;
-        }
+        if (engine_page(writer->call->api->engine, &page) != ENGINE_OK || writer->damaged) return false;
     }
-    double units = capacity_read(page.bytes, request->consistent);
-    page_end(&writer, &(struct page_totals){.scanned = page.scanned,
-                                            .matched = page.matched,
-                                            .table_units = request->index ? writer.fetched_units : units,
-                                            .index_units = request->index ? units : 0,
-                                            .last = page.more ? &page.last : NULL});
+    double units = page.part_at && page.to.len ? scan_units(request, &page)
+                                               : capacity_read(page.bytes, request->consistent);
+    *totals = (struct page_totals){.scanned = page.scanned,
+                                   .matched = page.matched,
+                                   .bytes = page.bytes,
+                                   .table_units = request->index ? writer->fetched_units : units,
+                                   .index_units = request->index ? units : 0,
+                                   .from = page.from};
+    if (!page.more || page_is_one_item(request)) return true;
+    struct map *last = arena_new(writer->call->arena, struct map);
+    *last = page.last;
+    totals->last = last;
+    return true;
+}
+
+/* A query is of one partition, which its range begins with. */
+bool check_page_admission(struct api_call *call, const struct page_request *request,
+                          const struct page_totals *totals)
+{
+    if (!throttle_is_on(call->api, request->table)) return true;
+    const struct throttle_demand *throttled = throttle_refusal(
+        call,
+        throttle_read(request->table, request->index, request->key_condition ? totals->from : SLICE_NONE,
+                      totals->table_units, totals->index_units));
+    return !throttled || refuse_throttled(call, throttled);
+}
+
+void page_reply(struct api_call *call, const struct page_request *request)
+{
+    struct page_writer writer;
+    struct page_totals totals;
+    page_begin(&writer, call, request);
+    if (!page_read(&writer, request, &totals))
+        refuse(call, "InternalServerError", "Internal server error");
+    else if (check_page_admission(call, request, &totals))
+        page_end(&writer, &totals);
 }

@@ -126,7 +126,7 @@ bool find_page_index(struct api_call *call, const struct node *name, struct page
     return true;
 }
 
-static bool check_lengths(struct api_call *call, const struct key_condition *keys)
+bool check_key_lengths(struct api_call *call, const struct key_condition *keys)
 {
     struct slice fault = SLICE_NONE;
     for (uint32_t i = 0; !fault.len && i < keys->hash_count; i++)
@@ -151,19 +151,25 @@ static bool bind_keys(struct api_call *call, struct query *query)
     if (!check_query_start_range(call, &query->page)) return false;
     if (!bound) return invalid_text(call, fault);
     query->page.key_condition = keys;
-    return check_lengths(call, keys);
+    return check_key_lengths(call, keys);
 }
 
-static bool check_filter_keys(struct api_call *call, const struct node *input, const struct query *query,
-                              const struct key_field *fields, uint32_t count)
+static bool check_no_key(struct api_call *call, const struct condition *filter, const char *parameter,
+                         const struct key_field *fields, uint32_t count)
 {
-    bool is_legacy = node_member(input, QUERY_FILTER)->present;
-    for (uint32_t i = 0; query->page.filter && i < count; i++) {
-        if (!condition_mentions(query->page.filter, fields[i].name)) continue;
+    for (uint32_t i = 0; filter && i < count; i++) {
+        if (!condition_mentions(filter, fields[i].name)) continue;
         return invalid(call, "%s can only contain non-primary key attributes: Primary key attribute: %.*s",
-                       is_legacy ? "QueryFilter" : "Filter Expression", SLICE_ARG(fields[i].name));
+                       parameter, SLICE_ARG(fields[i].name));
     }
     return true;
+}
+
+bool check_filter_keys(struct api_call *call, const struct condition *filter, const char *parameter,
+                       const struct key_fields *keys)
+{
+    return check_no_key(call, filter, parameter, keys->hash, keys->hash_count) &&
+           check_no_key(call, filter, parameter, keys->range, keys->range_count);
 }
 
 /* Of an index that may have keys of several attributes the number of terms is looked at only now. */
@@ -185,12 +191,12 @@ static bool fit(struct api_call *call, const struct node *input, struct query *q
         !check_key_paths(call, page->table, NULL, NULL, page->projection))
         return false;
     struct key_fields fields = page_fields(page);
-    if (!check_filter_keys(call, input, query, fields.hash, fields.hash_count) ||
-        !check_filter_keys(call, input, query, fields.range, fields.range_count))
+    bool is_legacy = node_member(input, QUERY_FILTER)->present;
+    if (!check_filter_keys(call, page->filter, is_legacy ? "QueryFilter" : "Filter Expression", &fields))
         return false;
     if (page->index && !check_index_select(call, node_member(input, QUERY_SELECT), page)) return false;
     if (!check_key_paths(call, page->table, page->filter, NULL, NULL)) return false;
-    return !page->index || check_index_filter(call, page);
+    return !page->index || invalid_unless_sound(call, index_filter_fault(call, page));
 }
 
 static void begin(struct api_call *call, const struct node *input)

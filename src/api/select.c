@@ -99,13 +99,13 @@ bool check_index_select(struct api_call *call, const struct node *select, struct
     return true;
 }
 
-bool check_index_filter(struct api_call *call, const struct page_request *request)
+struct slice index_filter_fault(struct api_call *call, const struct page_request *request)
 {
     struct name_list missing = {0};
     add_missing_of(call, request, &missing, request->filter);
-    if (missing.count == 0) return true;
-    return invalid(call,
-                   "One or more parameter values were invalid: Secondary index %.*s does not project one or "
-                   "more filter attributes: [%.*s]",
-                   SLICE_ARG(request->index->name), SLICE_ARG(list_text(call, &missing)));
+    if (missing.count == 0) return SLICE_NONE;
+    return arena_printf(call->arena,
+                        "One or more parameter values were invalid: Secondary index %.*s does not project one "
+                        "or more filter attributes: [%.*s]",
+                        SLICE_ARG(request->index->name), SLICE_ARG(list_text(call, &missing)));
 }

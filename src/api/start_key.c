@@ -146,12 +146,36 @@ static bool equals(const struct map *start, const struct key_field *fields, uint
     return true;
 }
 
+bool page_is_one_item(const struct page_request *request)
+{
+    return request->key_condition && !request->index && !request->table->keys.range.len;
+}
+
+/* Behind the only item that a query of one key can find there is nothing to start from. */
+static bool refuse_restart(struct api_call *call, const struct page_request *request)
+{
+    const struct key_schema *keys = &request->table->keys;
+    const struct value *hash = map_find(request->start, keys->hash);
+    struct buf bytes = {0};
+    if (hash->type == VALUE_B)
+        json_put_base64(&bytes, hash->bytes);
+    else
+        buf_slice(&bytes, hash->bytes);
+    struct slice shown = arena_copy(call->arena, buf_view(&bytes));
+    buf_free(&bytes);
+    if (hash->type == VALUE_B) shown = (struct slice){shown.data + 1, shown.len - 2}; /* without quotes */
+    return INVALID(call, SLICE("The provided exclusive start key is invalid: ExclusiveStartKey: {"),
+                   keys->hash, SLICE("=AttributeValue: {"), value_type_name(hash->type), SLICE(":"), shown,
+                   SLICE("}}"));
+}
+
 bool check_start_conditions(struct api_call *call, const struct page_request *request)
 {
     const struct key_condition *condition = request->key_condition;
     struct key_fields fields = page_fields(request);
     if (!request->start) return true;
     bool same_hash = equals(request->start, fields.hash, fields.hash_count, condition->hash);
+    if (same_hash && page_is_one_item(request)) return refuse_restart(call, request);
     if (condition->compare == KEY_NONE)
         return same_hash ||
                invalid(call,

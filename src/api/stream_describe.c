@@ -216,6 +216,11 @@ static void describe_begin(struct api_call *call, const struct node *input)
         invalid(call, INVALID_VALUES "Limit cannot be greater than the maximum: %d", STREAM_PAGE_MAX);
         return;
     }
+    const struct node *filter = node_member(input, DESCRIBE_FILTER);
+    if (filter->present && !node_member(filter, FILTER_SHARD)->present) {
+        invalid(call, INVALID_VALUES "ShardId must be provided when ShardFilter type is CHILD_SHARDS");
+        return;
+    }
     struct stream *stream = stream_of_arn(call, node_member(input, DESCRIBE_STREAM)->text);
     if (!stream) return;
     struct shard_page page = page_of(input, stream);

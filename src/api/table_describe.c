@@ -2,6 +2,7 @@
  * known are left out, not null. */
 #include <time.h>
 
+#include "api/backups.h"
 #include "api/global_tables.h"
 #include "api/tables.h"
 
@@ -54,7 +55,7 @@ static void put_key(struct buf *out, struct slice name, const char *type, bool f
     buf_printf(out, ",\"KeyType\":\"%s\"}", type);
 }
 
-static void put_table_keys(struct buf *out, const struct table_definition *definition)
+void put_key_schema(struct buf *out, const struct table_definition *definition)
 {
     buf_text(out, ",\"KeySchema\":[");
     put_key(out, definition->hash, "HASH", true);
@@ -62,7 +63,7 @@ static void put_table_keys(struct buf *out, const struct table_definition *defin
     buf_byte(out, ']');
 }
 
-static void put_index_keys(struct buf *out, const struct index_definition *index)
+void put_index_schema(struct buf *out, const struct index_definition *index)
 {
     buf_text(out, ",\"KeySchema\":[");
     for (uint32_t i = 0; i < index->hash_count; i++) put_key(out, index->hash[i], "HASH", i == 0);
@@ -70,7 +71,7 @@ static void put_index_keys(struct buf *out, const struct index_definition *index
     buf_byte(out, ']');
 }
 
-static void put_projection(struct buf *out, const struct index_definition *index)
+void put_projection(struct buf *out, const struct index_definition *index)
 {
     static const char *const names[] = {
         [PROJECT_ALL] = "ALL", [PROJECT_KEYS_ONLY] = "KEYS_ONLY", [PROJECT_INCLUDE] = "INCLUDE"};
@@ -95,6 +96,13 @@ static void put_units(struct buf *out, int64_t decreases, const struct throughpu
     put_int(out, "WriteCapacityUnits", throughput->write_units);
 }
 
+void put_units_only(struct buf *out, const struct throughput *throughput)
+{
+    buf_printf(out, ",\"ProvisionedThroughput\":{\"ReadCapacityUnits\":%lld", (long long)throughput->read_units);
+    put_int(out, "WriteCapacityUnits", throughput->write_units);
+    buf_byte(out, '}');
+}
+
 /* The service counts the decreases of a calendar day. */
 static int64_t decreases_today(const struct table_definition *definition, int64_t now_ms)
 {
@@ -115,7 +123,7 @@ static void put_table_units(struct buf *out, const struct description *descripti
     buf_byte(out, '}');
 }
 
-static void put_on_demand(struct buf *out, const struct throughput *throughput)
+void put_on_demand(struct buf *out, const struct throughput *throughput)
 {
     if (throughput->max_read == -1 && throughput->max_write == -1) return;
     buf_text(out, ",\"OnDemandThroughput\":{");
@@ -177,7 +185,7 @@ static void put_index_head(struct buf *out, const struct description *descriptio
 {
     buf_text(out, "{\"IndexName\":");
     json_put_string(out, index->name);
-    put_index_keys(out, index);
+    put_index_schema(out, index);
     put_projection(out, index);
     buf_text(out, ",\"IndexArn\":\"");
     put_table_arn(out, description->api, description->definition->name);
@@ -276,7 +284,7 @@ static void put_stream(struct buf *out, const struct description *description)
 }
 
 /* Without a key of one's own the service names the account's key; ours is named after the table. */
-static void put_encryption(struct buf *out, const struct description *description)
+void put_encryption(struct buf *out, const struct description *description)
 {
     const struct table_definition *definition = description->definition;
     struct slice key = definition->kms_key.len ? definition->kms_key : definition->id;
@@ -305,16 +313,37 @@ static void put_class(struct buf *out, const struct table_definition *definition
     buf_byte(out, '}');
 }
 
+/* Only while the table is being filled. */
+static void put_restore(struct buf *out, const struct description *description)
+{
+    struct map restoring = setting_map(description->definition, RESTORING);
+    if (!restoring.count) return;
+    struct slice backup = map_text(&restoring, "backup"), table = map_text(&restoring, "table");
+    buf_text(out, ",\"RestoreSummary\":{");
+    if (backup.len) {
+        buf_text(out, "\"SourceBackupArn\":\"");
+        put_backup_arn(out, description->api, table, backup);
+        buf_text(out, "\",");
+    }
+    buf_text(out, "\"SourceTableArn\":\"");
+    put_table_arn(out, description->api, table);
+    buf_byte(out, '"');
+    put_time(out, "RestoreDateTime", map_integer(&restoring, "time_ms"));
+    buf_text(out, ",\"RestoreInProgress\":true}");
+}
+
 static void put_settings(struct buf *out, const struct description *description)
 {
     const struct table_definition *definition = description->definition;
     put_attributes(out, definition);
-    put_table_keys(out, definition);
+    put_key_schema(out, definition);
     put_time(out, "CreationDateTime", definition->created_ms);
     put_local_indexes(out, description);
     put_global_indexes(out, description);
+    put_vector_indexes(out, description);
     put_stream(out, description);
     put_replicas(out, definition);
+    put_restore(out, description);
     put_encryption(out, description);
     put_class(out, definition);
     put_on_demand(out, &definition->throughput);

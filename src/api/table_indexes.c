@@ -42,7 +42,7 @@ static bool take_non_key(struct verdict *verdict, const struct node *list, struc
     return true;
 }
 
-static bool define_projection(struct verdict *verdict, const struct node *node, struct index_definition *out)
+bool define_projection(struct verdict *verdict, const struct node *node, struct index_definition *out)
 {
     const struct node *type = node_member(node, PROJECTION_TYPE),
                       *non_key = node_member(node, PROJECTION_NON_KEY);
@@ -62,6 +62,8 @@ bool check_projected(struct verdict *verdict, const struct table_definition *def
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < definition->index_count; i++) count += definition->indexes[i].non_key_count;
+    for (uint32_t i = 0; i < definition->vector_count; i++) /* each has its vector, too */
+        count += definition->vectors[i].index.non_key_count + definition->vectors[i].filter_count + 1;
     if (count <= LIMIT_PROJECTED_ATTRIBUTES) return true;
     return reject(verdict,
                   INVALID_VALUES "Number of NonKeyAttributes of all indexes exceeds per-table limit of %d",
@@ -217,12 +219,20 @@ static bool finish_global(struct verdict *verdict, const struct node *list, stru
     return list->count <= LIMIT_GSI_COUNT || reject_global_count(verdict);
 }
 
+bool definition_has_index(const struct table_definition *definition, struct slice name)
+{
+    for (uint32_t i = 0; i < definition->vector_count; i++)
+        if (slice_equal(definition->vectors[i].index.name, name)) return true;
+    return definition_index(definition, name) != NULL;
+}
+
 bool define_indexes(struct verdict *verdict, const struct node *local, const struct node *global,
-                    struct table_definition *out)
+                    const struct node *vectors, struct table_definition *out)
 {
     uint32_t place = 0;
     out->indexes = arena_array(verdict->arena, struct index_definition, local->count + global->count);
     return take_local_keys(verdict, local, out) && take_global_keys(verdict, global, out) &&
-           check_all_used(verdict, out) && finish_local(verdict, local, out, &place) &&
+           define_vectors(verdict, vectors, out) && check_all_used(verdict, out) &&
+           finish_local(verdict, local, out, &place) &&
            finish_global(verdict, global, out, &place) && check_projected(verdict, out);
 }

@@ -210,13 +210,19 @@ bool definition_uses(const struct table_definition *definition, struct slice nam
     if (slice_equal(definition->hash, name) || slice_equal(definition->range, name)) return true;
     for (uint32_t i = 0; i < definition->index_count; i++)
         if (is_index_key(&definition->indexes[i], name)) return true;
+    for (uint32_t i = 0; i < definition->vector_count; i++) {
+        const struct vector_definition *vectors = &definition->vectors[i];
+        if (is_index_key(&vectors->index, name)) return true;
+        for (uint32_t j = 0; j < vectors->filter_count; j++)
+            if (slice_equal(vectors->filters[j], name)) return true;
+    }
     return false;
 }
 
 bool check_all_used(struct verdict *verdict, const struct table_definition *definition)
 {
     struct attributes all = {definition->attributes, definition->attribute_count}, used = {.count = 0};
-    if (!definition->index_count) {
+    if (!definition->index_count && !definition->vector_count) {
         if (all.count == (definition->range.len ? 2u : 1u)) return true;
         return reject(verdict,
                       INVALID_VALUES "Number of attributes in KeySchema does not exactly match number of "

@@ -1,5 +1,5 @@
 /* DescribeTable, DeleteTable and ListTables. */
-#include "api/tables.h"
+#include "api/backups.h"
 
 /* ---- DescribeTable ---- */
 
@@ -32,7 +32,11 @@ static void describe_begin(struct api_call *call, const struct node *input)
 {
     struct table *table = find_named(call, input);
     if (!table) return;
-    put_description(call, "Table", table, table_is_creating(call->api, table) ? "CREATING" : "ACTIVE");
+    bool is_deleting = map_find(&table->definition.settings, SLICE(API_DELETING)) != NULL;
+    put_description(call, "Table", table,
+                    is_deleting                              ? "DELETING"
+                    : table_is_creating(call->api, table) ? "CREATING"
+                                                             : "ACTIVE");
 }
 
 const struct operation operation_DescribeTable = {
@@ -46,17 +50,69 @@ const struct operation operation_DescribeTable = {
 /* The table is held from the beginning on, so that the answer can show what was deleted. */
 struct table_deletion {
     struct table *table;
-    bool is_in_use;
+    bool is_in_use, is_importing, is_deleting;
     enum table_change_result result;
+    struct backup_note backup; /* of a table that can be brought back; without an id: none */
 };
+
+/* The table, if it may be dropped. */
+static const struct table *table_to_drop(struct api_call *call, struct batch *batch)
+{
+    struct table_deletion *deletion = call->state;
+    const struct table *now = engine_table_in_batch(batch, deletion->table->definition.name);
+    deletion->result = TABLE_MISSING;
+    if (!now) return NULL;
+    const struct map *settings = &now->definition.settings;
+    deletion->is_importing = map_find(settings, SLICE(API_IMPORTING)) != NULL;
+    deletion->is_deleting = map_find(settings, SLICE(API_DELETING)) && !call->is_transfer;
+    deletion->is_in_use = !now->definition.deletion_protected &&
+                          (creating_index(&now->definition) || filling_vectors(now));
+    deletion->result = now->definition.deletion_protected ? TABLE_PROTECTED : TABLE_CHANGED;
+    bool is_busy = deletion->is_importing || deletion->is_deleting || deletion->is_in_use;
+    return is_busy || deletion->result != TABLE_CHANGED ? NULL : now;
+}
 
 static void delete_apply(struct commit *commit, struct batch *batch)
 {
-    struct table_deletion *deletion = call_of_commit(commit)->state;
-    struct slice name = deletion->table->definition.name;
-    const struct table *now = engine_table_in_batch(batch, name);
-    deletion->is_in_use = now && !now->definition.deletion_protected && creating_index(&now->definition);
-    if (!deletion->is_in_use) deletion->result = engine_table_drop(batch, name);
+    const struct table *table = table_to_drop(call_of_commit(commit), batch);
+    if (table) engine_table_drop(batch, table->definition.name);
+}
+
+/* A table that can be brought back leaves a backup. Nobody can write it from the first commit on, so that the copy has
+ * everything; where the process dies before the second one, the next start does it again. */
+static void seal_apply(struct commit *commit, struct batch *batch)
+{
+    struct api_call *call = call_of_commit(commit);
+    const struct table *table = table_to_drop(call, batch);
+    if (!table) return;
+    struct table_definition *definition = table_definition_copy(call->arena, &table->definition);
+    setting_put(call->arena, definition, API_DELETING, truth_value(true));
+    engine_table_replace(batch, definition);
+}
+
+static void drop_apply(struct commit *commit, struct batch *batch)
+{
+    struct api_call *call = call_of_commit(commit);
+    struct table_deletion *deletion = call->state;
+    deletion->result = engine_table_drop(batch, deletion->table->definition.name);
+    if (deletion->result == TABLE_CHANGED && deletion->backup.id.len)
+        backup_note_put(batch, call->arena, &deletion->backup);
+}
+
+static void delete_work(struct api_call *call)
+{
+    struct table_deletion *deletion = call->state;
+    const struct api_backups *backups = call->api->backups;
+    char error[600];
+    call->commit.apply = seal_apply;
+    engine_commit(call->api->engine, &call->commit);
+    if (call->commit.failed || deletion->result != TABLE_CHANGED || deletion->is_importing || deletion->is_deleting ||
+        deletion->is_in_use)
+        return;
+    system_backup_take(call, deletion->table->definition.name, &deletion->backup);
+    call->commit.apply = drop_apply;
+    engine_commit(call->api->engine, &call->commit);
+    backups->keep(backups->self, 0, error, sizeof error);
 }
 
 static void delete_begin(struct api_call *call, const struct node *input)
@@ -67,13 +123,22 @@ static void delete_begin(struct api_call *call, const struct node *input)
     deletion->table = table;
     call->state = deletion;
     call->commit.apply = delete_apply;
-    call->is_write = true;
+    if (call->api->backups && setting_map(&table->definition, "backups").count)
+        call->work = delete_work;
+    else
+        call->is_write = true;
 }
 
 static void delete_finish(struct api_call *call)
 {
     const struct table_deletion *deletion = call->state;
-    if (deletion->is_in_use)
+    if (deletion->is_importing)
+        refuse(call, "ResourceInUseException", IN_USE "Table is being created: %.*s",
+               SLICE_ARG(deletion->table->definition.name));
+    else if (deletion->is_deleting)
+        refuse(call, "ResourceInUseException", IN_USE "Table is being deleted: %.*s",
+               SLICE_ARG(deletion->table->definition.name));
+    else if (deletion->is_in_use)
         refuse(call, "ResourceInUseException",
                IN_USE "Cannot delete table while indexes are being created, updated, or deleted.");
     else if (deletion->result == TABLE_MISSING)

@@ -60,7 +60,7 @@ static const struct shape_member projection_members[] = {
     [PROJECTION_TYPE] = MEMBER("ProjectionType", shape_projection_type),
     [PROJECTION_NON_KEY] = MEMBER("NonKeyAttributes", shape_non_key),
 };
-static const struct shape shape_projection = STRUCT_SHAPE("Projection", projection_members);
+const struct shape shape_projection = STRUCT_SHAPE("Projection", projection_members);
 
 static const struct shape_member local_members[] = {
     [LOCAL_NAME] = REQUIRED("IndexName", shape_index_name),

@@ -38,6 +38,7 @@ enum { ON_DEMAND_READ, ON_DEMAND_WRITE };
 enum { WARM_READ, WARM_WRITE };
 enum { LOCAL_NAME, LOCAL_KEYS, LOCAL_PROJECTION };
 enum { GLOBAL_NAME, GLOBAL_PROJECTION, GLOBAL_UNITS, GLOBAL_KEYS, GLOBAL_ON_DEMAND, GLOBAL_WARM };
+enum { VECTOR_NAME, VECTOR_ATTRIBUTE, VECTOR_SCHEMA, VECTOR_PROJECTION, VECTOR_DIMENSIONS, VECTOR_DISTANCE };
 enum { STREAM_ENABLED, STREAM_VIEW };
 enum { SSE_ENABLED, SSE_TYPE, SSE_KEY };
 enum { TAG_KEY, TAG_VALUE };
@@ -45,9 +46,11 @@ enum { TAG_KEY, TAG_VALUE };
 extern const struct shape shape_attribute_definitions, shape_key_schema, shape_units, shape_on_demand,
     shape_warm;
 extern const struct shape shape_local_indexes, shape_global_indexes, shape_global_index_create;
+extern const struct shape shape_vector_indexes, shape_vector_index_create;
 extern const struct shape shape_billing_mode, shape_stream, shape_sse, shape_tags;
 extern const struct shape shape_unsupported_list,
     shape_unsupported_struct; /* known, and refused where given */
+extern const struct shape shape_projection;
 
 /* ---- from requests to definitions: keys (table_keys.c) ---- */
 
@@ -73,7 +76,8 @@ bool definition_uses(const struct table_definition *definition, struct slice nam
 
 /* All indexes of a new table, whose own keys and attributes are defined already. */
 bool define_indexes(struct verdict *verdict, const struct node *local, const struct node *global,
-                    struct table_definition *out);
+                    const struct node *vectors, struct table_definition *out);
+bool define_projection(struct verdict *verdict, const struct node *node, struct index_definition *out);
 /* One global index that is added to a table. Its keys must be among the attributes that the request defines.
  */
 bool define_added_index(struct verdict *verdict, const struct node *node, const struct attributes *attributes,
@@ -81,8 +85,28 @@ bool define_added_index(struct verdict *verdict, const struct node *node, const 
 /* The index whose older entries are still being made, or NULL: the service makes one at a time. */
 const struct index_definition *creating_index(const struct table_definition *definition);
 struct index_definition *definition_index(const struct table_definition *definition, struct slice name);
+/* True when an index of any kind has the name. */
+bool definition_has_index(const struct table_definition *definition, struct slice name);
 /* What all indexes together name as NonKeyAttributes has a limit. */
 bool check_projected(struct verdict *verdict, const struct table_definition *definition);
+
+/* ---- vector indexes (table_vectors.c) ---- */
+
+/* All of a new table, and one that is added to a table; both end up in out->vectors. */
+bool define_vectors(struct verdict *verdict, const struct node *list, struct table_definition *out);
+bool define_added_vectors(struct verdict *verdict, const struct node *node, const struct attributes *attributes,
+                          struct table_definition *out);
+/* Refuses a table that has vector indexes and is not, or would not be, on demand. */
+bool check_vector_billing(struct verdict *verdict, const struct table_definition *definition);
+/* ,"VectorIndexes":[...] */
+struct description;
+void put_vector_indexes(struct buf *out, const struct description *description);
+/* The same as they were asked for: without status and counts. */
+void put_vector_definitions(struct buf *out, const struct table_definition *definition);
+/* Whether both are the same but for their names. */
+bool vectors_are_alike(const struct vector_definition *a, const struct vector_definition *b);
+/* The vector index that is being filled, or NULL. */
+const struct vector_definition *filling_vectors(const struct table *table);
 
 /* ---- settings (table_settings.c) ---- */
 
@@ -115,6 +139,12 @@ bool check_table_class(struct verdict *verdict, const struct node *class);
 bool define_encryption(struct verdict *verdict, const struct node *sse, struct table_definition *out);
 bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out);
 
+/* ---- a table that an import makes (create_table.c) ---- */
+
+extern const struct shape shape_table_creation;
+/* TableCreationParameters as CreateTable takes them; what an import does not know counts as not given. Refuses. */
+bool table_creation_define(struct api_call *call, const struct node *node, struct table_definition *out);
+
 /* ---- from definitions to TableDescription (table_describe.c) ---- */
 
 struct description {
@@ -128,6 +158,12 @@ struct description {
 };
 
 void table_describe(struct buf *out, const struct description *description);
+void put_projection(struct buf *out, const struct index_definition *index);
+void put_key_schema(struct buf *out, const struct table_definition *definition);
+void put_index_schema(struct buf *out, const struct index_definition *index);
+void put_units_only(struct buf *out, const struct throughput *throughput);
+void put_on_demand(struct buf *out, const struct throughput *throughput);
+void put_encryption(struct buf *out, const struct description *description);
 /* ,"name":... behind another member; times are seconds with a fraction. */
 void put_text(struct buf *out, const char *name, struct slice text);
 void put_int(struct buf *out, const char *name, int64_t value);

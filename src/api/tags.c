@@ -5,7 +5,6 @@
 
 #define TAG_KEY_CHARACTERS   128
 #define TAG_VALUE_CHARACTERS 256
-#define TAGS_PER_PAGE        25
 
 static const struct shape shape_tag_keys = LIST_SHAPE(shape_string);
 
@@ -282,34 +281,18 @@ static struct table *find_tagged(struct api_call *call, struct slice arn, struct
     return NULL;
 }
 
-/* The token is the key of the last tag shown; what is no such key begins anew, as at the service. */
-static uint32_t page_begin_at(struct api_call *call, const struct table_definition *definition,
-                              const struct node *token)
+/* All at once, so that there is never a NextToken, and one that is given means nothing. */
+static void put_tags(struct buf *out, const struct table_definition *definition)
 {
-    struct slice key;
-    if (!token->present || base64_decode(call->arena, token->text, &key) != BASE64_OK) return 0;
-    const struct tag *last = find_tag(definition, key);
-    return last ? (uint32_t)(last - definition->tags) + 1 : 0;
-}
-
-static void put_tags(struct buf *out, const struct table_definition *definition, uint32_t first)
-{
-    uint32_t end = definition->tag_count - first > TAGS_PER_PAGE ? first + TAGS_PER_PAGE
-                                                                 : definition->tag_count;
     buf_text(out, "{\"Tags\":[");
-    for (uint32_t i = first; i < end; i++) {
-        if (i > first) buf_byte(out, ',');
+    for (uint32_t i = 0; i < definition->tag_count; i++) {
+        if (i) buf_byte(out, ',');
         buf_text(out, "{\"Key\":");
         json_put_string(out, definition->tags[i].key);
         put_text(out, "Value", definition->tags[i].value);
         buf_byte(out, '}');
     }
-    buf_byte(out, ']');
-    if (end < definition->tag_count) {
-        buf_text(out, ",\"NextToken\":");
-        json_put_base64(out, definition->tags[end - 1].key);
-    }
-    buf_byte(out, '}');
+    buf_text(out, "]}");
 }
 
 static void list_begin(struct api_call *call, const struct node *input)
@@ -319,8 +302,7 @@ static void list_begin(struct api_call *call, const struct node *input)
     if (!find_resource(call, arn, &name)) return;
     struct table *table = find_tagged(call, arn->text, name);
     if (!table) return;
-    uint32_t first = page_begin_at(call, &table->definition, node_member(input, LIST_TOKEN));
-    put_tags(call->reply, &table->definition, first);
+    put_tags(call->reply, &table->definition);
     engine_table_release(table);
 }
 

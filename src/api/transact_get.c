@@ -1,6 +1,6 @@
 /* TransactGetItems. It reads on the writer's thread, between two commits, so that what it sees is the state
  * of one moment; a commit that only reads costs no sync. */
-#include "api/transact.h"
+#include "api/throttle.h"
 
 #define RESPONSE_BYTES 4 /* what the service counts for a response beside its item */
 
@@ -27,24 +27,6 @@ static const struct shape_member members[] = {
 };
 static const struct shape shape = STRUCT_SHAPE("TransactGetItemsInput", members);
 
-struct get {
-    struct map key;
-    struct item_key item_key;
-    const struct projection *projection;
-    uint32_t place; /* of its table */
-    struct slice fault;
-    struct slice image; /* empty: there is no such item */
-};
-
-struct transact_get {
-    struct get *gets;
-    uint32_t count;
-    struct named_table *tables;
-    uint32_t table_count;
-    const struct node *return_capacity;
-    bool table_is_gone;
-};
-
 /* ---- the request ---- */
 
 static bool understand_get(struct api_call *call, const struct node *node, struct get *get)
@@ -67,12 +49,17 @@ static bool refuse_null(struct api_call *call, uint32_t index)
                    index + 1);
 }
 
+void transact_get_size(struct api_call *call, struct transact_get *transaction, uint32_t count)
+{
+    transaction->count = count;
+    transaction->gets = arena_zero(call->arena, count * sizeof *transaction->gets);
+    transaction->tables = arena_zero(call->arena, count * sizeof *transaction->tables);
+}
+
 /* The checks that need no table. */
 static bool understand(struct api_call *call, const struct node *items, struct transact_get *transaction)
 {
-    transaction->count = items->count;
-    transaction->gets = arena_zero(call->arena, items->count * sizeof *transaction->gets);
-    transaction->tables = arena_zero(call->arena, items->count * sizeof *transaction->tables);
+    transact_get_size(call, transaction, items->count);
     for (uint32_t i = 0; i < items->count; i++) {
         const struct node *node = node_field(&items->elements[i], ITEM_GET);
         struct get *get = &transaction->gets[i];
@@ -84,7 +71,7 @@ static bool understand(struct api_call *call, const struct node *items, struct t
     return true;
 }
 
-static bool is_repeated(const struct transact_get *transaction, uint32_t index)
+bool get_is_repeated(const struct transact_get *transaction, uint32_t index)
 {
     struct slice key = transaction->gets[index].item_key.bytes;
     for (uint32_t i = 0; key.len && i < index; i++)
@@ -92,7 +79,7 @@ static bool is_repeated(const struct transact_get *transaction, uint32_t index)
     return false;
 }
 
-static bool refuse_faults(struct api_call *call, const struct transact_get *transaction)
+bool transact_get_refuse_faults(struct api_call *call, const struct transact_get *transaction)
 {
     struct reason *reasons = arena_array(call->arena, struct reason, transaction->count);
     for (uint32_t i = 0; i < transaction->count; i++) {
@@ -112,10 +99,10 @@ static bool fit(struct api_call *call, struct transact_get *transaction)
         const struct table *table = transaction->tables[get->place].table;
         get->fault = key_of_map(call, table, &get->key, &get->item_key);
         any |= get->fault.len > 0;
-        if (is_repeated(transaction, i)) return refuse_twice(call);
+        if (get_is_repeated(transaction, i)) return refuse_twice(call);
         if (!check_key_paths(call, table, NULL, NULL, get->projection)) return false;
     }
-    return !any || refuse_faults(call, transaction);
+    return !any || transact_get_refuse_faults(call, transaction);
 }
 
 /* ---- on the writer's thread ---- */
@@ -176,6 +163,31 @@ static bool put_responses(struct api_call *call, const struct transact_get *tran
     return true;
 }
 
+static double units_of(const struct get *get)
+{
+    size_t size = get->image.len ? item_encoded_size(get->image) : 0;
+    return TRANSACTION_FACTOR * capacity_read(size, true);
+}
+
+static bool check_admission(struct api_call *call, const struct transact_get *transaction)
+{
+    uint32_t count = transaction->count;
+    bool is_on = false;
+    for (uint32_t i = 0; i < transaction->table_count; i++)
+        is_on |= throttle_is_on(call->api, transaction->tables[i].table);
+    if (!is_on) return true;
+    struct throttle_demand *demands = arena_array(call->arena, struct throttle_demand, count);
+    struct reason *reasons = arena_array(call->arena, struct reason, count);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct get *get = &transaction->gets[i];
+        demands[i] = throttle_read(transaction->tables[get->place].table, NULL, get->item_key.bytes,
+                                   units_of(get), 0);
+    }
+    if (throttle_admit(call->api, demands, count)) return true;
+    for (uint32_t i = 0; i < count; i++) reasons[i] = throttle_reason(&demands[i]);
+    return refuse_cancelled(call, reasons, count);
+}
+
 static void put_capacities(struct buf *out, const struct transact_get *transaction)
 {
     if (!capacity_wanted(transaction->return_capacity)) return;
@@ -184,9 +196,7 @@ static void put_capacities(struct buf *out, const struct transact_get *transacti
         struct capacity capacity = {.axis = AXIS_READ};
         for (uint32_t i = 0; i < transaction->count; i++) {
             const struct get *get = &transaction->gets[i];
-            if (get->place != place) continue;
-            size_t size = get->image.len ? item_encoded_size(get->image) : 0;
-            capacity.table += TRANSACTION_FACTOR * capacity_read(size, true);
+            if (get->place == place) capacity.table += units_of(get);
         }
         if (place) buf_byte(out, ',');
         capacity_put(out, transaction->return_capacity, transaction->tables[place].name,
@@ -195,17 +205,25 @@ static void put_capacities(struct buf *out, const struct transact_get *transacti
     buf_byte(out, ']');
 }
 
-static void finish(struct api_call *call)
+void transact_get_finish(struct api_call *call)
 {
     const struct transact_get *transaction = call->state;
     if (transaction->table_is_gone) {
         refuse(call, "ResourceNotFoundException", "Requested resource not found");
         return;
     }
+    if (!check_admission(call, transaction)) return;
     buf_byte(call->reply, '{');
     if (!put_responses(call, transaction)) return;
     put_capacities(call->reply, transaction);
     buf_byte(call->reply, '}');
+}
+
+void transact_get_submit(struct api_call *call, struct transact_get *transaction)
+{
+    call->state = transaction;
+    call->commit.apply = apply;
+    call->is_write = call->only_reads = true;
 }
 
 static void begin(struct api_call *call, const struct node *input)
@@ -213,9 +231,8 @@ static void begin(struct api_call *call, const struct node *input)
     struct transact_get *transaction = arena_new(call->arena, struct transact_get);
     transaction->return_capacity = node_member(input, TRANSACT_RETURN_CAPACITY);
     if (!understand(call, node_member(input, TRANSACT_ITEMS), transaction) || !fit(call, transaction)) return;
-    call->state = transaction;
-    call->commit.apply = apply;
-    call->is_write = true;
+    transact_get_submit(call, transaction);
 }
 
-const struct operation operation_TransactGetItems = {SLICE("TransactGetItems"), &shape, begin, finish};
+const struct operation operation_TransactGetItems = {SLICE("TransactGetItems"), &shape, begin,
+                                                     transact_get_finish};

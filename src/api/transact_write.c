@@ -6,7 +6,7 @@
  * action in order: keys of the wrong type, conditions that do not hold, updates that cannot be made, items
  * that another transaction has. The second kind is gathered on the writer's thread, so that an idempotency
  * token is looked at before. */
-#include "api/transact.h"
+#include "api/throttle.h"
 
 /* The four actions have their members in common, so they have them in one order. */
 enum {
@@ -55,42 +55,16 @@ static const enum write_kind item_kinds[] = {
 };
 static const struct shape shape_item = STRUCT_SHAPE("TransactWriteItem", item_members);
 static const struct shape shape_items = LIST_SHAPE_SIZED(shape_item, 1, LIMIT_TRANSACTION_ACTIONS);
-static const struct shape shape_token = STRING_SHAPE_SIZED(1, LIMIT_TOKEN_CHARACTERS);
+const struct shape shape_request_token = STRING_SHAPE_SIZED(1, LIMIT_TOKEN_CHARACTERS);
 
 enum { TRANSACT_RETURN_CAPACITY, TRANSACT_RETURN_METRICS, TRANSACT_TOKEN, TRANSACT_ITEMS };
 static const struct shape_member members[] = {
     [TRANSACT_RETURN_CAPACITY] = MEMBER("ReturnConsumedCapacity", shape_return_capacity),
     [TRANSACT_RETURN_METRICS] = MEMBER("ReturnItemCollectionMetrics", shape_return_metrics),
-    [TRANSACT_TOKEN] = MEMBER("ClientRequestToken", shape_token),
+    [TRANSACT_TOKEN] = MEMBER("ClientRequestToken", shape_request_token),
     [TRANSACT_ITEMS] = REQUIRED("TransactItems", shape_items),
 };
 static const struct shape shape = STRUCT_SHAPE("TransactWriteItemsInput", members);
-
-/* What an action has beside its write. */
-struct action {
-    struct slice fault; /* found before the writer came to it; empty when sound */
-    bool return_on_failure;
-    bool only_clears;
-    bool keeps; /* on the writer's thread: there is something to keep */
-};
-
-enum outcome {
-    OUTCOME_APPLIED,
-    OUTCOME_CANCELLED,
-    OUTCOME_NO_TABLE,
-    OUTCOME_REPLAYED,
-    OUTCOME_MISMATCHED,
-    OUTCOME_RUNNING
-};
-
-struct transaction {
-    struct many_writes many;
-    struct action *actions; /* by the places of many.writes */
-    size_t payload_bytes;
-    struct slice token; /* empty: none */
-    uint64_t payload_hash;
-    enum outcome outcome;
-};
 
 /* ---- the request ---- */
 
@@ -126,6 +100,14 @@ static size_t action_bytes(const struct write *write, const struct expressions *
     return bytes;
 }
 
+bool transaction_add_bytes(struct api_call *call, struct transaction *transaction, size_t bytes)
+{
+    transaction->payload_bytes += bytes;
+    return transaction->payload_bytes <= LIMIT_TRANSACTION_BYTES ||
+           invalid(call, "Transaction payload size cannot exceed 4MB. Payload Size: %zu",
+                   transaction->payload_bytes);
+}
+
 static bool understand_action(struct api_call *call, const struct node *element,
                               struct transaction *transaction, uint32_t index)
 {
@@ -152,37 +134,45 @@ static bool understand_action(struct api_call *call, const struct node *element,
     transaction->actions[index].return_on_failure = node_says(node_field(node, ACTION_RETURN_ON_FAILURE),
                                                               "ALL_OLD");
     transaction->actions[index].only_clears = update_only_clears(write->update);
-    transaction->payload_bytes += action_bytes(write, &expressions);
-    if (transaction->payload_bytes > LIMIT_TRANSACTION_BYTES)
-        return invalid(call, "Transaction payload size cannot exceed 4MB. Payload Size: %zu",
-                       transaction->payload_bytes);
-    return true;
+    return transaction_add_bytes(call, transaction, action_bytes(write, &expressions));
+}
+
+void transaction_size(struct api_call *call, struct transaction *transaction, uint32_t count)
+{
+    struct many_writes *many = &transaction->many;
+    many->count = count;
+    many->writes = arena_zero(call->arena, count * sizeof *many->writes);
+    many->tables = arena_zero(call->arena, count * sizeof *many->tables);
+    transaction->actions = arena_zero(call->arena, count * sizeof *transaction->actions);
 }
 
 /* The checks that need no table, action by action. */
 static bool understand(struct api_call *call, const struct node *items, struct transaction *transaction)
 {
-    struct many_writes *many = &transaction->many;
-    many->count = items->count;
-    many->writes = arena_zero(call->arena, items->count * sizeof *many->writes);
-    many->tables = arena_zero(call->arena, items->count * sizeof *many->tables);
-    transaction->actions = arena_zero(call->arena, items->count * sizeof *transaction->actions);
+    transaction_size(call, transaction, items->count);
     for (uint32_t i = 0; i < items->count; i++)
         if (!understand_action(call, &items->elements[i], transaction, i)) return false;
     return true;
 }
 
 /* Of all faults of keys only these refuse the call; the others cancel the transaction. */
-static bool is_about_empty_key(struct slice fault)
+bool is_about_empty_key(struct slice fault)
 {
     return slice_starts(fault, SLICE("One or more parameter values are not valid."));
 }
 
-static bool is_repeated(const struct many_writes *many, uint32_t index)
+bool write_is_repeated(const struct many_writes *many, uint32_t index)
 {
     struct slice key = many->writes[index].write.key;
     for (uint32_t i = 0; key.len && i < index; i++)
         if (slice_equal(many->writes[i].write.key, key)) return true;
+    return false;
+}
+
+bool transaction_has_fault(const struct transaction *transaction)
+{
+    for (uint32_t i = 0; i < transaction->many.count; i++)
+        if (transaction->actions[i].fault.len) return true;
     return false;
 }
 
@@ -195,10 +185,10 @@ static bool fit_action(struct api_call *call, struct transaction *transaction, u
                              ? key_of_item(call, table, &write->item, false, &placed->key)
                              : key_of_map(call, table, &write->item, &placed->key);
     write->key = placed->key.bytes;
-    if (is_repeated(&transaction->many, index)) return refuse_twice(call);
+    if (write_is_repeated(&transaction->many, index)) return refuse_twice(call);
     if (!fault.len) fault = fit_update(call, write, false);
     if (is_about_empty_key(fault)) return invalid_text(call, fault);
-    transaction->actions[index].fault = fault;
+    if (!transaction_has_fault(transaction)) transaction->actions[index].fault = fault; /* only the first is told */
     return check_key_paths(call, table, write->condition, write->update, NULL);
 }
 
@@ -226,13 +216,6 @@ static void take_note(struct many_writes *many, struct slice note)
     }
 }
 
-static bool has_faults(const struct transaction *transaction)
-{
-    for (uint32_t i = 0; i < transaction->many.count; i++)
-        if (transaction->actions[i].fault.len) return true;
-    return false;
-}
-
 /* True when the transaction has not been seen before. One that was applied has no faults, unless its table is
  * another by now: then it was not this transaction. */
 static bool is_new(struct api_call *call, struct batch *batch, struct transaction *transaction)
@@ -244,7 +227,7 @@ static bool is_new(struct api_call *call, struct batch *batch, struct transactio
     case TOKEN_DIFFERENT: transaction->outcome = OUTCOME_MISMATCHED; break;
     case TOKEN_RUNNING: transaction->outcome = OUTCOME_RUNNING; break;
     case TOKEN_SAME:
-        if (has_faults(transaction)) return true;
+        if (transaction_has_fault(transaction)) return true;
         transaction->outcome = OUTCOME_REPLAYED;
         take_note(&transaction->many, note);
         break;
@@ -252,18 +235,35 @@ static bool is_new(struct api_call *call, struct batch *batch, struct transactio
     return false;
 }
 
-/* No two actions have the same item, so that no check depends on what another action does. */
+/* An action that does not fit its table ends the checking before any item is looked at. No two actions have
+ * the same item, so that no check depends on what another action does. */
 static enum outcome check_all(struct batch *batch, struct transaction *transaction)
 {
     enum outcome outcome = OUTCOME_APPLIED;
+    if (any_table_is_gone(batch, transaction->many.tables, transaction->many.table_count))
+        return OUTCOME_NO_TABLE;
+    if (transaction_has_fault(transaction)) return OUTCOME_CANCELLED;
     for (uint32_t i = 0; i < transaction->many.count; i++) {
         struct action *action = &transaction->actions[i];
         struct write *write = &transaction->many.writes[i].write;
-        if (!action->fault.len) action->keeps = check_write(batch, write, action->only_clears);
-        if (write->outcome == WRITE_NO_TABLE) return OUTCOME_NO_TABLE;
-        if (action->fault.len || write->outcome != WRITE_APPLIED) outcome = OUTCOME_CANCELLED;
+        action->keeps = check_write(batch, write, action->only_clears);
+        if (write->outcome != WRITE_APPLIED) outcome = OUTCOME_CANCELLED;
     }
     return outcome;
+}
+
+/* All of its actions are let in, or none is. */
+static bool is_admitted(struct api_call *call, struct transaction *transaction)
+{
+    uint32_t count = transaction->many.count;
+    bool is_on = false;
+    for (uint32_t i = 0; i < count; i++)
+        is_on |= throttle_is_on(call->api, transaction->many.writes[i].write.table);
+    if (!is_on) return true;
+    transaction->demands = arena_array(call->arena, struct throttle_demand, count);
+    for (uint32_t i = 0; i < count; i++)
+        transaction->demands[i] = throttle_write(call, &transaction->many.writes[i].write, true);
+    return throttle_admit(call->api, transaction->demands, count);
 }
 
 static void apply(struct commit *commit, struct batch *batch)
@@ -272,6 +272,8 @@ static void apply(struct commit *commit, struct batch *batch)
     struct transaction *transaction = call->state;
     if (!is_new(call, batch, transaction)) return;
     transaction->outcome = check_all(batch, transaction);
+    if (transaction->outcome == OUTCOME_APPLIED && !is_admitted(call, transaction))
+        transaction->outcome = OUTCOME_CANCELLED;
     if (transaction->outcome != OUTCOME_APPLIED) return;
     for (uint32_t i = 0; i < transaction->many.count; i++)
         if (transaction->actions[i].keeps) engine_write_keep(batch, &transaction->many.writes[i].write);
@@ -285,12 +287,14 @@ static struct reason reason_of(const struct action *action, const struct write *
     if (action->fault.len) return (struct reason){"ValidationError", action->fault, SLICE_NONE};
     switch (write->outcome) {
     case WRITE_CONDITION_FAILED:
+        if (action->is_insert) return (struct reason){"DuplicateItem", SLICE(DUPLICATE_ITEM), SLICE_NONE};
         return (struct reason){"ConditionalCheckFailed", SLICE("The conditional request failed"),
                                action->return_on_failure ? write->old_image : SLICE_NONE};
     case WRITE_INVALID: return (struct reason){"ValidationError", write->fault, SLICE_NONE};
     case WRITE_CONFLICT:
         return (struct reason){"TransactionConflict", SLICE("Transaction is ongoing for the item"),
                                SLICE_NONE};
+    case WRITE_VECTORS_FULL: return (struct reason){"LimitExceeded", SLICE(NO_VECTOR_MEMORY), SLICE_NONE};
     case WRITE_COLLECTION_FULL:
         return (struct reason){"ItemCollectionSizeLimitExceeded", SLICE(COLLECTION_FULL), SLICE_NONE};
     case WRITE_APPLIED:
@@ -304,7 +308,9 @@ static bool refuse_reasons(struct api_call *call, const struct transaction *tran
     uint32_t count = transaction->many.count;
     struct reason *reasons = arena_array(call->arena, struct reason, count);
     for (uint32_t i = 0; i < count; i++) {
-        reasons[i] = reason_of(&transaction->actions[i], &transaction->many.writes[i].write);
+        reasons[i] = transaction->demands
+                         ? throttle_reason(&transaction->demands[i])
+                         : reason_of(&transaction->actions[i], &transaction->many.writes[i].write);
         if (is_about_empty_key(reasons[i].message)) return invalid_text(call, reasons[i].message);
     }
     return refuse_cancelled(call, reasons, count);
@@ -329,15 +335,28 @@ static bool check_outcome(struct api_call *call, const struct transaction *trans
     return false;
 }
 
-static void finish(struct api_call *call)
+void transaction_finish(struct api_call *call)
 {
     const struct transaction *transaction = call->state;
     if (!check_outcome(call, transaction)) return;
     buf_byte(call->reply, '{');
+    if (transaction->of_statements) buf_text(call->reply, "\"Responses\":[]");
     put_many_capacities(call, &transaction->many,
                         transaction->outcome == OUTCOME_REPLAYED ? AXIS_READ : AXIS_WRITE);
     put_many_metrics(call, &transaction->many);
     buf_byte(call->reply, '}');
+}
+
+void transaction_submit(struct api_call *call, struct transaction *transaction, const struct node *token,
+                        const struct node *items)
+{
+    if (token->present) {
+        transaction->token = call->commit.token = token->text;
+        transaction->payload_hash = hash_request(call->reply, items);
+    }
+    call->state = transaction;
+    call->commit.apply = apply;
+    call->is_write = true;
 }
 
 static void begin(struct api_call *call, const struct node *input)
@@ -351,13 +370,8 @@ static void begin(struct api_call *call, const struct node *input)
     if (!understand(call, items, transaction) || !find_tables(call, many->tables, many->table_count)) return;
     for (uint32_t i = 0; i < many->count; i++)
         if (!fit_action(call, transaction, i)) return;
-    if (token->present) {
-        transaction->token = call->commit.token = token->text;
-        transaction->payload_hash = hash_request(call->reply, items);
-    }
-    call->state = transaction;
-    call->commit.apply = apply;
-    call->is_write = true;
+    transaction_submit(call, transaction, token, items);
 }
 
-const struct operation operation_TransactWriteItems = {SLICE("TransactWriteItems"), &shape, begin, finish};
+const struct operation operation_TransactWriteItems = {SLICE("TransactWriteItems"), &shape, begin,
+                                                       transaction_finish};

@@ -46,7 +46,7 @@ static struct slice index_name(const struct node *element)
     return node_member(node_member(element, INDEX_DELETE), DELETE_NAME)->text;
 }
 
-static bool reject_number(struct verdict *verdict)
+bool reject_online_index(struct verdict *verdict)
 {
     return reject_as(
         verdict, "LimitExceededException",
@@ -75,7 +75,7 @@ static bool check_action(struct verdict *verdict, const struct node *element)
 
 bool check_index_updates(struct verdict *verdict, const struct node *list)
 {
-    if (list->count > LIMIT_GSI_COUNT * 2) return reject_number(verdict);
+    if (list->count > LIMIT_GSI_COUNT * 2) return reject_online_index(verdict);
     for (uint32_t i = 0; i < list->count; i++) {
         if (!check_action(verdict, &list->elements[i])) return false;
         struct slice name = index_name(&list->elements[i]);
@@ -184,15 +184,78 @@ static bool change_index(struct table_update *update, const struct node *change)
            define_warm(verdict, node_member(change, CHANGE_WARM), &rules, &index->throughput);
 }
 
+/* "Schema:[SchemaElement: key{a:S:HASH}, SchemaElement: key{b:N:RANGE}]" */
+static struct slice schema_text(struct arena *arena, const struct slice *hash, uint32_t hash_count,
+                                const struct slice *range, uint32_t range_count,
+                                const struct table_definition *types)
+{
+    struct slice text = SLICE_NONE;
+    for (uint32_t i = 0; i < hash_count + range_count; i++) {
+        bool is_hash = i < hash_count;
+        struct slice name = is_hash ? hash[i] : range[i - hash_count];
+        enum value_type type;
+        struct slice type_name = table_attribute_type(types, name, &type) ? value_type_name(type)
+                                                                          : SLICE_NONE;
+        text = arena_printf(arena, "%.*s%sSchemaElement: key{%.*s:%.*s:%s}", SLICE_ARG(text), i ? ", " : "",
+                            SLICE_ARG(name), SLICE_ARG(type_name), is_hash ? "HASH" : "RANGE");
+    }
+    return arena_printf(arena, "Schema:[%.*s]", SLICE_ARG(text));
+}
+
+static bool is_named(const struct slice *names, uint32_t count, struct slice name)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (slice_equal(names[i], name)) return true;
+    return false;
+}
+
+/* The schema that has the attribute already: the table's, or that of an index. */
+static struct slice schema_with(struct arena *arena, const struct table_definition *table, struct slice name)
+{
+    for (uint32_t i = 0; i < table->index_count; i++) {
+        const struct index_definition *index = &table->indexes[i];
+        if (is_named(index->hash, index->hash_count, name) ||
+            is_named(index->range, index->range_count, name))
+            return schema_text(arena, index->hash, index->hash_count, index->range, index->range_count,
+                               table);
+    }
+    return schema_text(arena, &table->hash, 1, &table->range, table->range.len > 0, table);
+}
+
+/* What is a key already has its type. */
+static bool check_types(struct table_update *update, const struct index_definition *index,
+                        const struct attributes *attributes)
+{
+    struct arena *arena = update->verdict.arena;
+    struct table_definition given = {.attributes = attributes->list, .attribute_count = attributes->count};
+    for (uint32_t i = 0; i < index->hash_count + index->range_count; i++) {
+        struct slice name = i < index->hash_count ? index->hash[i] : index->range[i - index->hash_count];
+        enum value_type old, new;
+        if (!definition_uses(update->after, name) || !table_attribute_type(update->after, name, &old) ||
+            !table_attribute_type(&given, name, &new) || old == new)
+            continue;
+        struct slice after = schema_text(arena, index->hash, index->hash_count, index->range,
+                                         index->range_count, &given);
+        return reject(&update->verdict,
+                      INVALID_VALUES
+                      "Attributes cannot be redefined. Please check that your attribute has the same type as "
+                      "previously defined. Existing schema: %.*s New schema: %.*s",
+                      SLICE_ARG(schema_with(arena, update->after, name)), SLICE_ARG(after));
+    }
+    return true;
+}
+
 static bool create_index(struct table_update *update, const struct node *create,
                          const struct attributes *attributes)
 {
     struct table_definition *after = update->after;
     struct index_definition index;
     uint32_t globals = 0;
-    if (definition_index(after, node_member(create, GLOBAL_NAME)->text))
+    if (definition_has_index(after, node_member(create, GLOBAL_NAME)->text))
         return reject(&update->verdict, "Attempting to create an index which already exists");
-    if (!define_added_index(&update->verdict, create, attributes, after->on_demand, &index)) return false;
+    if (!define_added_index(&update->verdict, create, attributes, after->on_demand, &index) ||
+        !check_types(update, &index, attributes))
+        return false;
     for (uint32_t i = 0; i < after->index_count; i++) globals += after->indexes[i].global;
     if (globals >= LIMIT_GSI_COUNT)
         return reject_as(
@@ -222,6 +285,8 @@ static bool delete_index(struct table_update *update, struct slice name)
 static bool check_none_is_built(struct table_update *update, const struct node *list)
 {
     const struct index_definition *building = creating_index(update->before);
+    const struct vector_definition *filling = filling_vectors(update->table);
+    if (!building && filling && builds_indexes(list)) return reject_online_index(&update->verdict);
     for (uint32_t i = 0; building && i < list->count; i++) {
         const struct node *element = &list->elements[i];
         bool same = slice_equal(index_name(element), building->name);
@@ -229,7 +294,7 @@ static bool check_none_is_built(struct table_update *update, const struct node *
             return reject_as(&update->verdict, "ResourceInUseException",
                              IN_USE "Index is being created.  Table: %.*s Index: %.*s",
                              SLICE_ARG(update->before->name), SLICE_ARG(building->name));
-        if (!same && !node_member(element, INDEX_UPDATE)->present) return reject_number(&update->verdict);
+        if (!same && !node_member(element, INDEX_UPDATE)->present) return reject_online_index(&update->verdict);
     }
     return true;
 }
@@ -237,7 +302,7 @@ static bool check_none_is_built(struct table_update *update, const struct node *
 bool apply_index_updates(struct table_update *update, const struct node *list,
                          const struct attributes *attributes)
 {
-    if (list->count > INDEX_UPDATES_MAX || count_builds(list) > 1) return reject_number(&update->verdict);
+    if (list->count > INDEX_UPDATES_MAX || count_builds(list) > 1) return reject_online_index(&update->verdict);
     if (!check_none_is_built(update, list)) return false;
     for (uint32_t i = 0; i < list->count; i++) {
         const struct node *change = node_member(&list->elements[i], INDEX_UPDATE);

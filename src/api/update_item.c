@@ -83,7 +83,7 @@ struct slice fit_update(struct api_call *call, struct write *write, bool is_lega
     const struct table *table = write->table;
     const struct update *update = write->update;
     if (!update) return SLICE_NONE;
-    if (table->definition.index_count)
+    if (table->definition.index_count || table->definition.vector_count)
         write->check_new = is_legacy ? check_legacy_index_keys : check_updated_index_keys;
     struct slice fault = key_update_fault(call->arena, update, table->keys.hash);
     if (!fault.len && table->keys.range.len) fault = key_update_fault(call->arena, update, table->keys.range);

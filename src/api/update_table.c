@@ -40,7 +40,7 @@ static const struct shape_member update_members[] = {
     [UPDATE_CONSISTENCY] = MEMBER("MultiRegionConsistency", shape_string),
     [UPDATE_WITNESSES] = MEMBER("GlobalTableWitnessUpdates", shape_unsupported_list),
     [UPDATE_GLOBAL_MODE] = MEMBER("GlobalTableSettingsReplicationMode", shape_string),
-    [UPDATE_VECTORS] = MEMBER("VectorIndexUpdates", shape_unsupported_list),
+    [UPDATE_VECTORS] = MEMBER("VectorIndexUpdates", shape_vector_updates),
 };
 static const struct shape update_shape = STRUCT_SHAPE("UpdateTableInput", update_members);
 
@@ -102,7 +102,7 @@ static bool check_together(struct verdict *verdict, const struct node *input)
 {
     bool to_provisioned = node_says(node_member(input, UPDATE_BILLING_MODE), "PROVISIONED");
     bool units = is_given(input, UPDATE_UNITS), stream = is_given(input, UPDATE_STREAM);
-    bool builds = builds_indexes(node_member(input, UPDATE_INDEXES));
+    bool builds = builds_indexes(node_member(input, UPDATE_INDEXES)) || is_given(input, UPDATE_VECTORS);
     if (stream && (units || to_provisioned))
         return reject(verdict, INVALID_VALUES "You cannot modify stream status while updating table IOPS");
     if (builds && units)
@@ -133,7 +133,7 @@ static bool check_billing(struct verdict *verdict, const struct node *input)
 
 static bool check_supported(struct verdict *verdict, const struct node *input)
 {
-    for (unsigned member = UPDATE_CONSISTENCY; member <= UPDATE_VECTORS; member++)
+    for (unsigned member = UPDATE_CONSISTENCY; member <= UPDATE_GLOBAL_MODE; member++)
         if (node_member(input, member)->present)
             return reject(verdict, INVALID_VALUES "%.*s is not supported",
                           SLICE_ARG(update_members[member].name));
@@ -147,7 +147,8 @@ static bool check_request(struct verdict *verdict, const struct node *input)
     if (indexes->present && !indexes->count)
         return reject(verdict, INVALID_VALUES "List of GlobalSecondaryIndexUpdates is empty");
     return check_table_class(verdict, node_member(input, UPDATE_CLASS)) && check_supported(verdict, input) &&
-           check_index_updates(verdict, indexes) && check_alone(verdict, input) &&
+           check_index_updates(verdict, indexes) &&
+           check_vector_updates(verdict, node_member(input, UPDATE_VECTORS)) && check_alone(verdict, input) &&
            check_billing(verdict, input) && check_together(verdict, input);
 }
 
@@ -335,11 +336,16 @@ static bool change_table(struct table_update *update)
 {
     const struct node *indexes = node_member(&update->input, UPDATE_INDEXES);
     const struct node *protected = node_member(&update->input, UPDATE_PROTECTED);
+    const struct node *vectors = node_member(&update->input, UPDATE_VECTORS);
     struct attributes given = {0};
-    if (builds_indexes(indexes) &&
+    if (builds_indexes(indexes) && vectors->count) return reject_online_index(&update->verdict);
+    if ((builds_indexes(indexes) || vectors->count) &&
         !define_attributes(&update->verdict, node_member(&update->input, UPDATE_ATTRIBUTES), &given))
         return false;
-    if (!change_throughput(update) || !apply_index_updates(update, indexes, &given)) return false;
+    if (!change_throughput(update) || !apply_index_updates(update, indexes, &given) ||
+        !apply_vector_updates(update, vectors, &given) ||
+        !check_vector_billing(&update->verdict, update->after))
+        return false;
     if (update->before->on_demand && !update->after->on_demand && !check_index_units(update)) return false;
     if (!check_projected(&update->verdict, update->after) || !change_stream(update) ||
         !change_encryption(update) || !change_replicas(update))
@@ -359,6 +365,7 @@ static void update_table_apply(struct commit *commit, struct batch *batch)
                   "Requested resource not found: Table: %.*s not found", SLICE_ARG(update->name));
         return;
     }
+    update->table = table;
     update->before = table_definition_copy(update->verdict.arena, &table->definition);
     update->after = table_definition_copy(update->verdict.arena, &table->definition);
     update->items = atomic_load(&table->counts->items);
@@ -392,7 +399,7 @@ static bool keeps_active(const struct node *input)
                      member == UPDATE_WARM || (member == UPDATE_INDEXES && !builds_indexes(indexes));
         if (!quiet && node_member(input, member)->present) return false;
     }
-    return true;
+    return !is_given(input, UPDATE_VECTORS);
 }
 
 static void update_finish(struct api_call *call)

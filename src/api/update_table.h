@@ -10,12 +10,13 @@ struct table_update {
     struct verdict verdict;
     struct table_definition *before,
         *after; /* copies of the definition as the writer found it; after gets changed */
+    const struct table *table; /* as the writer found it */
     const struct api *api;
     int64_t now_ms;
     int64_t items, bytes;
 };
 
-extern const struct shape shape_index_updates;
+extern const struct shape shape_index_updates, shape_vector_updates;
 
 /* What can be said about the list without knowing the table. */
 bool check_index_updates(struct verdict *verdict, const struct node *list);
@@ -27,5 +28,12 @@ bool apply_index_updates(struct table_update *update, const struct node *list,
                          const struct attributes *attributes);
 /* A table that leaves on-demand mode must get units for each of its global indexes. */
 bool check_index_units(struct table_update *update);
+
+/* The same for VectorIndexUpdates (update_vectors.c). */
+bool check_vector_updates(struct verdict *verdict, const struct node *list);
+bool apply_vector_updates(struct table_update *update, const struct node *list,
+                          const struct attributes *attributes);
+/* Only one index at a time is created or deleted. */
+bool reject_online_index(struct verdict *verdict);
 
 #endif

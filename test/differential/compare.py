@@ -150,6 +150,8 @@ def without_order(operation, request, body, number):
     body = normal(body, number)
     if operation == "Scan" and "Items" in body:
         body["Items"].sort(key=canonical)
+    if operation == "ExecuteStatement" and not re.search(r'rows" WHERE pk = [^O]*$', str(request["Statement"])):
+        body.get("Items", []).sort(key=canonical)
     if operation == "Query" and "IndexName" in request:
         without_order_of_equals(request, body)
     if operation == "BatchGetItem":

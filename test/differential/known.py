@@ -173,11 +173,9 @@ def filters(request):
 
 
 def reasons_differ_in_order(difference):
-    """Where they differ, ours is a fault of the request, theirs a condition that does not hold, or none."""
-    lists = [re.findall(r"\w+", side.message.rsplit("[")[-1]) for side in (difference.ours, difference.theirs)]
-    return len(lists[0]) == len(lists[1]) and all(
-        us == them or us == "ValidationError" and them in ("ConditionalCheckFailed", "None")
-        for us, them in zip(*lists))
+    """Ours is one fault of the request and nothing else, theirs has conditions that do not hold, or other faults."""
+    ours, theirs = (re.findall(r"\w+", side.message.rsplit("[")[-1]) for side in (difference.ours, difference.theirs))
+    return len(ours) == len(theirs) and sorted(ours) == ["None"] * (len(ours) - 1) + ["ValidationError"]
 
 
 def several_actions(difference):
@@ -208,6 +206,29 @@ def same_but_for_order(difference):
     return sorted(difference.ours.message) == sorted(difference.theirs.message)
 
 
+STATEMENTS = "(Batch)?Execute(Statement|Transaction)"
+
+
+def batch_errors(difference):
+    pairs = zip(difference.ours.body["Responses"], difference.theirs.body["Responses"])
+    return [(a["Error"]["Message"], b["Error"]["Message"]) for a, b in pairs if "Error" in a and "Error" in b]
+
+
+def malformed(*messages):
+    return all(message.startswith("Statement wasn't well formed") for message in messages)
+
+
+def malformed_on_both_sides(difference):
+    """Where the messages of a batch differ, both say that the statement is malformed."""
+    return all(a == b or malformed(a, b) for a, b in batch_errors(difference))
+
+
+def odd_in_a_batch(difference):
+    return all(a == b or b in ("Only single item select is supported", "Invalid operation. Only select, insert, update "
+                               "and delete operations are valid") or malformed(a, b)
+               for a, b in batch_errors(difference))
+
+
 KNOWN = [
     # ---- whole classes ----
     Known("wrong JSON types",
@@ -231,10 +252,16 @@ KNOWN = [
           "TimeToLive is active on a different AttributeName", operation="UpdateTimeToLive"),
     Known("table not found", "recorded: the service's words",
           "400 ResourceNotFoundException: Requested resource not found", TABLE_GONE),
-    Known("a short name of a table",
-          "since 2023 the model allows names of one letter, and there is no such table",
+    Known("a short name of a table in a batch or transaction",
+          "since 2023 the model allows names of one letter there, and there is no such table",
           "400 ResourceNotFoundException: Requested resource not found",
-          r"400 ValidationException: Invalid table/index name\.  Table/index names must be between .*"),
+          r"400 ValidationException: Invalid table/index name\.  Table/index names must be between .*",
+          operation="(Batch|Transact).*"),
+    words("a short name of a table",
+          r"1 validation error detected: Value '..?' at 'tableName' failed to satisfy constraint: Member must have "
+          "length greater than or equal to 3",
+          r"Invalid table/index name\.  Table/index names must be between .*",
+          reason="seen at the service by Alternator's authors to be a ValidationException"),
     Known("table exists", "the service names the table",
           r"400 ResourceInUseException: Table already exists: \S+",
           "400 ResourceInUseException: Cannot create preexisting table", operation="CreateTable"),
@@ -407,6 +434,10 @@ KNOWN = [
           "item can follow",
           places=r"\.LastEvaluatedKey", operation="Query",
           when=lambda d: d.ours.body['ScannedCount'] == d.request.get('Limit')),
+    Known("a query of one item that is continued",
+          "seen at the service by Alternator's authors: behind the only item there is nothing to start from",
+          "400 ValidationException: The provided exclusive start key is invalid: ExclusiveStartKey: .*", "ok",
+          operation="Query"),
     words("ReturnValues of PutItem and DeleteItem", "ReturnValues can only be ALL_OLD or NONE",
           "Return values set to invalid value", operation="(Put|Delete)Item"),
     words("a segment too high",
@@ -526,8 +557,8 @@ KNOWN = [
           f"400 {CANCELLED}", f"400 ValidationException: ({UPDATE_FAULT}|{KEY_FAULT}|{LONG_KEY}).*",
           operation="TransactWriteItems"),
     Known("an action with two faults",
-          "recorded: what a request says wrongly is told before conditions are looked at; Local looks at conditions "
-          "first",
+          "seen at the service by Alternator's authors: the first thing that a request says wrongly ends the checking, "
+          "and no condition is looked at; Local tells all",
           f"400 {CANCELLED}", f"400 {CANCELLED}", operation="TransactWriteItems", when=reasons_differ_in_order),
     Known("a key that cannot be read",
           "recorded: a cancellation with a reason for each key; Local gives none, or refuses the whole call",
@@ -555,6 +586,25 @@ KNOWN = [
           places=r"\.ConsumedCapacity(\[\d+\])?\.(CapacityUnits|WriteCapacityUnits|GlobalSecondaryIndexes"
                  r"(\.(gsi-|made-)\w+(\.\w+)?)?)", harmless=True,
           when=lambda d: total_units(d.ours.body) < total_units(d.theirs.body)),
+
+    # ---- statements of PartiQL ----
+    words("what is wrong with a statement",
+          "(Validation failed in TransactStatements.*: )?Statement wasn't well formed, can't be processed: .*",
+          "Statement wasn't well formed, can't be processed: .*",
+          "recorded: the words of the open parser; Local repeats the statement", operation=STATEMENTS),
+    Known("what is wrong with a statement of a batch",
+          "recorded: the words of the open parser; Local repeats the statement", operation=STATEMENTS,
+          places=r"\.Responses\[\d+\]\.Error\.Message", when=malformed_on_both_sides, harmless=True),
+    Known("an item that is there", "the API reference names it DuplicateItemException",
+          "400 DuplicateItemException: (.*)", "400 DuplicateItem: .*", operation=STATEMENTS),
+    Known("an item that is there, in a transaction", "the API reference has DuplicateItem among the codes",
+          "400 TransactionCanceledException: .*DuplicateItem.*",
+          "400 TransactionCanceledException: .*ValidationError.*",
+          operation=STATEMENTS),
+    Known("reads of a batch without a key", "recorded: the service's words", operation="BatchExecuteStatement",
+          places=r"\.Responses\[\d+\]\.Error\.Message", when=odd_in_a_batch, harmless=True),
+    words("statements of a transaction by number", r"Validation failed in TransactStatements\[\d+\]: (.*)", ".*",
+          "recorded: the statement is named", operation=STATEMENTS),
 
     # ---- last, since it explains most ----
     Known("order of checks",

@@ -55,6 +55,9 @@ static const struct {
     {'O', "DescribeGlobalTableSettings"},
     {'a', "UpdateTableReplicaAutoScaling"},
     {'A', "DescribeTableReplicaAutoScaling"},
+    {'e', "ExecuteStatement"},
+    {'f', "BatchExecuteStatement"},
+    {'F', "ExecuteTransaction"},
 };
 
 static int64_t fixed_now(void *self)

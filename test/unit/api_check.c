@@ -81,6 +81,21 @@ TEST(names_of_known_tables)
     world_close(&world);
 }
 
+/* A name that is too short is no name of a table that might be missing. */
+TEST(names_of_tables_of_items)
+{
+    struct world world;
+    world_open(&world);
+    CHECK_INVALID(&world, "GetItem", "{\"TableName\":\"\",\"Key\":{}}",
+                  "1 validation error detected: Value '' at 'tableName' failed to satisfy constraint: Member "
+                  "must have length greater than or equal to 1");
+    check_violations(&world, "GetItem", "{\"TableName\":\"xx\",\"Key\":{}}",
+                     VIOLATIONS("'xx'", "tableName", LEAST_3));
+    check_violations(&world, "GetItem", "{\"TableName\":\"x!\",\"Key\":{}}",
+                     VIOLATIONS("'x!'", "tableName", PATTERN));
+    world_close(&world);
+}
+
 #define ARN "arn:aws:dynamodb:us-east-1:000000000000:"
 
 static void check_arn(struct world *world, const char *arn, const char *short_name, const char *message)

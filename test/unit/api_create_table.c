@@ -313,7 +313,7 @@ TEST(what_is_not_supported_is_said)
 {
     struct world world;
     world_open(&world);
-    refuses(&world, "a", "h:a", ON_DEMAND ",'VectorIndexes':[{'IndexName':'x'}]",
-            WRONG "VectorIndexes is not supported");
+    refuses(&world, "a", "h:a", ON_DEMAND ",'GlobalTableSourceArn':'x'",
+            WRONG "GlobalTableSourceArn is not supported");
     world_close(&world);
 }

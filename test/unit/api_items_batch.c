@@ -16,7 +16,7 @@ TEST(a_batch_writes_to_many_tables)
          "{'RequestItems':{'hash':[{'PutRequest':{'Item':{'a':{'S':'1'},'v':{'S':'y'}}}},"
          "{'DeleteRequest':{'Key':{'a':{'S':'2'}}}},{'DeleteRequest':{'Key':{'a':{'S':'nothing'}}}}]},"
          "'ReturnConsumedCapacity':'TOTAL'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':3}]}"},
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':3.0}]}"},
         {"BatchGetItem",
          "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'1'}},{'a':{'S':'2'}},{'a':{'S':'3'}}]}}}",
          "{'Responses':{'hash':[{'a':{'S':'1'},'v':{'S':'y'}},{'a':{'S':'3'}}]},'UnprocessedKeys':{}}"},
@@ -25,7 +25,7 @@ TEST(a_batch_writes_to_many_tables)
          "hash':[{'DeleteRequest':{'Key':{'a':{'S':'1'}}}}]},'ReturnConsumedCapacity':'INDEXES'}",
          "{'UnprocessedItems':{},"
          "'ConsumedCapacity':[{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash',"
-         "'CapacityUnits':1,'Table':{'CapacityUnits':1}}]}"},
+         "'CapacityUnits':1.0,'Table':{'CapacityUnits':1.0}}]}"},
         {"GetItem", "{'TableName':'hash','Key':{'a':{'S':'1'}}}", "{}"},
         {"BatchWriteItem",
          "{'RequestItems':{'indexed':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}},"
@@ -33,23 +33,23 @@ TEST(a_batch_writes_to_many_tables)
          "{'PutRequest':{'Item':{'a':{'S':'2'},'b':{'S':'1'}}}}],"
          "'hash':[{'PutRequest':{'Item':{'a':{'S':'1'}}}}]},'ReturnConsumedCapacity':'INDEXES',"
          "'ReturnItemCollectionMetrics':'SIZE'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5,"
-         "'Table':{'CapacityUnits':3},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}},"
-         "'GlobalSecondaryIndexes':{'gall':{'CapacityUnits':1}}},"
-         "{'TableName':'hash','CapacityUnits':1,'Table':{'CapacityUnits':1}}],"
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5.0,"
+         "'Table':{'CapacityUnits':3.0},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1.0}},"
+         "'GlobalSecondaryIndexes':{'gall':{'CapacityUnits':1.0}}},"
+         "{'TableName':'hash','CapacityUnits':1.0,'Table':{'CapacityUnits':1.0}}],"
          "'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{'a':{'S':'1'}},"
          "'SizeEstimateRangeGB':[0.0,"
          "1.0]},{'ItemCollectionKey':{'a':{'S':'2'}},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
         {"BatchWriteItem",
          "{'RequestItems':{'indexed':[{'PutRequest':{'Item':{'a':{'S':'1'},'b':{'S':'1'},'c':{'S':'c'}}}}]},"
          "'ReturnConsumedCapacity':'INDEXES'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':1,"
-         "'Table':{'CapacityUnits':1}}]}"},
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':1.0,"
+         "'Table':{'CapacityUnits':1.0}}]}"},
         {"BatchWriteItem",
          "{'RequestItems':{'indexed':[{'DeleteRequest':{'Key':{'a':{'S':'1'},'b':{'S':'1'}}}}]},"
          "'ReturnConsumedCapacity':'INDEXES'}",
-         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2,"
-         "'Table':{'CapacityUnits':1},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}]}"},
+         "{'UnprocessedItems':{},'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2.0,"
+         "'Table':{'CapacityUnits':1.0},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1.0}}}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }

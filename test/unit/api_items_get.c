@@ -119,7 +119,7 @@ TEST(batches_read_from_many_tables)
          "{'Responses':{'hash':[{'a':{'S':'2'},'v':{'S':'y'}},{'a':{'S':'1'},'v':{'S':'x'}}],"
          "'pair':[{'v':{'S':'z'}}]},'UnprocessedKeys':{},"
          "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':1.5},"
-         "{'TableName':'pair','CapacityUnits':1}]}"},
+         "{'TableName':'pair','CapacityUnits':1.0}]}"},
         {"BatchGetItem",
          "{'RequestItems':{'hash':{'Keys':[{'a':{'S':'9'}}],'AttributesToGet':['a']}},"
          "'ReturnConsumedCapacity':'INDEXES'}",

@@ -179,21 +179,21 @@ TEST(an_index_charges_what_it_holds)
          "{'TableName':'indexed','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','Select':'COUNT',"
          "'ReturnConsumedCapacity':'INDEXES','ConsistentRead':true}",
-         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1,"
-         "'Table':{'CapacityUnits':0},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1}}}}"},
+         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':1.0,"
+         "'Table':{'CapacityUnits':0.0},'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1.0}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'p'}},'IndexName':'lsi','ProjectionExpression':'f',"
          "'ReturnConsumedCapacity':'INDEXES'}",
          "{'Items':[{'f':{'S':'f2'}},{'f':{'S':'f3'}},{'f':{'S':'f1'}}],'Count':3,'ScannedCount':3,"
-         "'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2,'Table':{'CapacityUnits':1.5},"
+         "'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2.0,'Table':{'CapacityUnits':1.5},"
          "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':0.5}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
          ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Select':'COUNT',"
          "'ReturnConsumedCapacity':'INDEXES'}",
          "{'Count':2,'ScannedCount':2,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5,"
-         "'Table':{'CapacityUnits':0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
+         "'Table':{'CapacityUnits':0.0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
          ":c','ExpressionAttributeValues':{':c':{'S':'no'}},'IndexName':'gsi','Select':'COUNT',"
@@ -202,7 +202,7 @@ TEST(an_index_charges_what_it_holds)
         {"Scan",
          "{'TableName':'indexed','IndexName':'gsi','Select':'COUNT','ReturnConsumedCapacity':'INDEXES'}",
          "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':0.5,"
-         "'Table':{'CapacityUnits':0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
+         "'Table':{'CapacityUnits':0.0},'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':0.5}}}}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }

@@ -303,7 +303,7 @@ TEST(tables_go_by_name_or_arn)
         {"PutItem",
          "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','Item':{'a':{'S':'1'}},"
          "'ReturnConsumedCapacity':'TOTAL'}",
-         "{'ConsumedCapacity':{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','CapacityUnits':1}}"},
+         "{'ConsumedCapacity':{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','CapacityUnits':1.0}}"},
         {"GetItem",
          "{'TableName':'arn:aws:dynamodb:us-east-1:000000000000:table/hash','Key':{'a':{'S':'1'}},"
          "'ReturnConsumedCapacity':'TOTAL'}",

@@ -136,6 +136,25 @@ TEST(a_query_goes_both_ways_in_pages)
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }
 
+/* Without a range key there is at most one item, and nothing behind it. */
+TEST(a_query_of_one_item_cannot_be_continued)
+{
+#define ONE_ITEM "'KeyConditionExpression':'a = :a','ExpressionAttributeValues':{':a':{'S':'x'}}"
+    static const struct exchange exchanges[] = {
+        {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'x'}}}", "{}"},
+        {"Query", "{'TableName':'hash','Limit':1," ONE_ITEM "}",
+         "{'Items':[{'a':{'S':'x'}}],'Count':1,'ScannedCount':1}"},
+        {"Query", "{'TableName':'hash'," ONE_ITEM ",'ExclusiveStartKey':{'a':{'S':'x'}}}",
+         "ValidationException: The provided exclusive start key is invalid: ExclusiveStartKey: "
+         "{a=AttributeValue: {S:x}}"},
+        {"Query", "{'TableName':'hash'," ONE_ITEM ",'ExclusiveStartKey':{'a':{'S':'y'}}}",
+         "ValidationException: The provided starting key is outside query boundaries based on provided "
+         "conditions"},
+    };
+    check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
+#undef ONE_ITEM
+}
+
 TEST(a_query_filters_counts_and_charges)
 {
     static const struct exchange exchanges[] = {
@@ -168,7 +187,7 @@ TEST(a_query_filters_counts_and_charges)
          "'ReturnConsumedCapacity':'INDEXES','Limit':1}",
          "{'Items':[{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}}],'Count':1,'ScannedCount':1,"
          "'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'-1'}},"
-         "'ConsumedCapacity':{'TableName':'pair','CapacityUnits':1,'Table':{'CapacityUnits':1}}}"},
+         "'ConsumedCapacity':{'TableName':'pair','CapacityUnits':1.0,'Table':{'CapacityUnits':1.0}}}"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}},'Select':'SPECIFIC_ATTRIBUTES','ProjectionExpression':'b'}",

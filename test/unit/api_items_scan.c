@@ -1,12 +1,36 @@
 /* Scan of a table: pages, filters, segments, and what is refused in which order. */
 #include "unit/api_items.h"
 
+/* An on-demand table has four partitions from its beginning, and a scan reads each. The key x is in the last. */
+TEST(a_scan_is_charged_for_each_partition)
+{
+#define SCAN(members) "{'TableName':'pair','Select':'COUNT','ReturnConsumedCapacity':'TOTAL'" members "}"
+#define COUNTED(count, rest, units)                                                                          \
+    "{'Count':" count ",'ScannedCount':" count "" rest                                                       \
+    ",'ConsumedCapacity':{'TableName':'pair','CapacityUnits':" units "}}"
+#define LAST ",'LastEvaluatedKey':{'a':{'S':'x'},'b':{'N':'1'}}"
+    static const struct exchange exchanges[] = {
+        {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'1'}}}", "{}"},
+        {"Scan", SCAN(""), COUNTED("1", "", "2.0")},
+        {"Scan", SCAN(",'ConsistentRead':true"), COUNTED("1", "", "4.0")},
+        {"Scan", SCAN(",'Limit':1"), COUNTED("1", LAST, "2.0")},
+        {"Scan", SCAN(",'ExclusiveStartKey':{'a':{'S':'x'},'b':{'N':'1'}}"), COUNTED("0", "", "0.5")},
+        {"Scan", SCAN(",'Segment':0,'TotalSegments':2"), COUNTED("0", "", "1.0")},
+        {"Scan", SCAN(",'Segment':3,'TotalSegments':4"), COUNTED("1", "", "0.5")},
+        {"Scan", SCAN(",'Segment':1,'TotalSegments':3"), COUNTED("0", "", "1.0")},
+    };
+    check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
+#undef SCAN
+#undef COUNTED
+#undef LAST
+}
+
 TEST(a_scan_reads_all_in_pages)
 {
     static const struct exchange exchanges[] = {
         {"Scan", "{'TableName':'pair'}", "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Scan", "{'TableName':'pair','ReturnConsumedCapacity':'TOTAL'}",
-         "{'Items':[],'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':0.5}}"},
+         "{'Items':[],'Count':0,'ScannedCount':0,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':2.0}}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'-1'},'v':{'S':'v-1'}}}", "{}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'2'},'v':{'S':'v2'}}}", "{}"},
         {"PutItem", "{'TableName':'pair','Item':{'a':{'S':'x'},'b':{'N':'10'},'v':{'S':'v10'}}}", "{}"},
@@ -28,8 +52,8 @@ TEST(a_scan_reads_all_in_pages)
          "{'Items':[],'Count':0,'ScannedCount':0}"},
         {"Scan",
          "{'TableName':'pair','Select':'COUNT','ReturnConsumedCapacity':'INDEXES','ConsistentRead':true}",
-         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':1,"
-         "'Table':{'CapacityUnits':1}}}"},
+         "{'Count':3,'ScannedCount':3,'ConsumedCapacity':{'TableName':'pair','CapacityUnits':4.0,"
+         "'Table':{'CapacityUnits':4.0}}}"},
         {"Scan",
          "{'TableName':'pair','FilterExpression':'b > "
          ":b','ExpressionAttributeValues':{':b':{'N':'1'}},'ProjectionExpression':'v'}",

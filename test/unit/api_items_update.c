@@ -100,7 +100,7 @@ TEST(an_update_returns_what_was_asked_for)
         {"UpdateItem",
          "{'TableName':'hash','Key':{'a':{'S':'no'}},'UpdateExpression':'REMOVE "
          "x','ReturnValues':'ALL_NEW','ReturnConsumedCapacity':'TOTAL'}",
-         "{'ConsumedCapacity':{'TableName':'hash','CapacityUnits':1}}"},
+         "{'ConsumedCapacity':{'TableName':'hash','CapacityUnits':1.0}}"},
         {"UpdateItem",
          "{'TableName':'hash','Key':{'a':{'S':'no'}},'UpdateExpression':'DELETE x "
          ":x','ExpressionAttributeValues':{':x':{'SS':['a']}},'ReturnValues':'ALL_NEW'}",

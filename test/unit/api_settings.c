@@ -1,4 +1,4 @@
-/* Time to live, tags, resource policies, contributor insights, Kinesis destinations, continuous backups: what
+/* Time to live, tags, resource policies, contributor insights, Kinesis destinations: what
  * is kept, how it is shown, and what is refused. Texts hold ' for ". */
 #include <stdio.h>
 
@@ -129,19 +129,21 @@ static const char *tag_list(struct world *world, int first, int end)
     return body;
 }
 
-TEST(tags_come_in_pages)
+/* The service lists forty tags without a NextToken. A call that cannot be done as a whole stores nothing of it. */
+TEST(tags_are_listed_at_once_and_stored_all_or_none)
 {
     struct world world;
     open_table(&world);
     FINE(&world, "TagResource", tag_list(&world, 0, 30));
-    FINE(&world, "ListTagsOfResource", TAGS);
-    SHOWS(&world, "{'Key':'k24','Value':'v'}],'NextToken':'azI0'}");
-    ANSWERS(
-        &world, "ListTagsOfResource", "{'ResourceArn':'" TABLE_ARN "','NextToken':'azI0'}",
-        "{'Tags':[{'Key':'k25','Value':'v'},{'Key':'k26','Value':'v'},{'Key':'k27','Value':'v'},{'Key':'k28',"
-        "'Value':'v'},{'Key':'k29','Value':'v'}]}");
     FINE(&world, "ListTagsOfResource", "{'ResourceArn':'" TABLE_ARN "','NextToken':'rubbish'}");
     SHOWS(&world, "{'Tags':[{'Key':'k00'");
+    SHOWS(&world, "{'Key':'k29','Value':'v'}]}");
+    INVALID(&world, "TagResource", TAG(KV("fine", "1") "," KV("bad", "#!%")),
+            "The Tag Value provided is invalid, Value: #!%");
+    INVALID(&world, "TagResource", tag_list(&world, 29, 51),
+            "Number of Tags exceed the current limit for the provided ResourceArn");
+    FINE(&world, "ListTagsOfResource", TAGS);
+    SHOWS(&world, "{'Key':'k29','Value':'v'}]}");
     FINE(&world, "TagResource", tag_list(&world, 20, 50));
     INVALID(&world, "TagResource", TAG(KV("one", "more")),
             "Number of Tags exceed the current limit for the provided ResourceArn");
@@ -605,56 +607,7 @@ TEST(destinations_are_forgotten_in_the_end)
     world_close(&world);
 }
 
-/* ---- continuous backups ---- */
-
-#define BACKUPS(rest)                                                                                        \
-    "{'TableName':'abc','PointInTimeRecoverySpecification':{'PointInTimeRecoveryEnabled':" rest "}}"
-#define RECOVERY(rest)                                                                                       \
-    "{'ContinuousBackupsDescription':{'ContinuousBackupsStatus':'ENABLED','PointInTimeRecoveryDescription':" \
-    "{"                                                                                                      \
-    "'PointInTimeRecoveryStatus':" rest "}}}"
-
-TEST(continuous_backups_are_wished_for)
-{
-    struct world world;
-    open_table(&world);
-    ANSWERS(&world, "DescribeContinuousBackups", "{'TableName':'abc'}", RECOVERY("'DISABLED'"));
-    ANSWERS(&world, "UpdateContinuousBackups", BACKUPS("true"),
-            RECOVERY("'ENABLED','RecoveryPeriodInDays':35,'EarliestRestorableDateTime':1794716005.340,"
-                     "'LatestRestorableDateTime':1794716005.340"));
-    world.now_ms += 10 * 60 * 1000;
-    reopen(&world);
-    ANSWERS(&world, "UpdateContinuousBackups", BACKUPS("true,'RecoveryPeriodInDays':7"),
-            RECOVERY("'ENABLED','RecoveryPeriodInDays':7,'EarliestRestorableDateTime':1794716005.340,"
-                     "'LatestRestorableDateTime':1794716305.340"));
-    world.now_ms += 8 * 24 * 3600 * INT64_C(1000);
-    ANSWERS(&world, "DescribeContinuousBackups", "{'TableName':'abc'}",
-            RECOVERY("'ENABLED','RecoveryPeriodInDays':7,'EarliestRestorableDateTime':1794803005.340,"
-                     "'LatestRestorableDateTime':1795407505.340"));
-    ANSWERS(&world, "UpdateContinuousBackups", BACKUPS("false"), RECOVERY("'DISABLED'"));
-    FINE(&world, "UpdateContinuousBackups", BACKUPS("true"));
-    SHOWS(&world, "'RecoveryPeriodInDays':35");
-    world_close(&world);
-}
-
-TEST(continuous_backups_that_cannot_be)
-{
-    struct world world;
-    world_open(&world);
-    REFUSES(&world, "DescribeContinuousBackups", "{'TableName':'abc'}", "TableNotFoundException",
-            "Table not found: abc");
-    REFUSES(&world, "UpdateContinuousBackups", BACKUPS("true"), "TableNotFoundException",
-            "Table not found: abc");
-    INVALID(&world, "UpdateContinuousBackups", BACKUPS("false,'RecoveryPeriodInDays':7"),
-            "Invalid Request: Cannot specify RecoveryPeriodInDays when disabling point-in-time recovery.");
-    INVALID(
-        &world, "UpdateContinuousBackups", BACKUPS("true,'RecoveryPeriodInDays':36"),
-        "1 validation error detected: Value '36' at 'pointInTimeRecoverySpecification.recoveryPeriodInDays' "
-        "failed to satisfy constraint: Member must have value less than or equal to 35");
-    world_close(&world);
-}
-
-/* ---- what is not offered ---- */
+/* ---- all of them ---- */
 
 TEST(lists_of_what_is_not_there_are_empty)
 {
@@ -667,21 +620,11 @@ TEST(lists_of_what_is_not_there_are_empty)
     world_close(&world);
 }
 
-TEST(what_is_not_offered_says_so)
+TEST(operations_are_in_the_order_of_their_names)
 {
     struct world world;
     world_open(&world);
-    REFUSES(
-        &world, "CreateBackup", "{'TableName':'abc','BackupName':'b'}", "UnsupportedOperationException",
-        "CreateBackup is not offered here. There are no backups yet: stop the server and copy its folder, or "
-        "read the table with Scan.");
-    REFUSES(
-        &world, "ExecuteStatement", "{'Statement':'SELECT * FROM abc'}", "UnsupportedOperationException",
-        "ExecuteStatement is not offered here. There is no PartiQL yet: use the operation that the statement "
-        "stands for.");
-    REFUSES(&world, "SearchVectors", "{}", "UnsupportedOperationException",
-            "SearchVectors is not offered here. There are no vector indexes.");
-    CHECK_INT(api_operation_count(), 62);
+    CHECK_INT(api_operation_count(), 66 + 6); /* and those of Application Auto Scaling */
     for (unsigned i = 1; i < api_operation_count(); i++)
         CHECK(slice_compare(api_operation_name(api_operation_at(i - 1)),
                             api_operation_name(api_operation_at(i))) < 0);

@@ -93,7 +93,8 @@ TEST(one_action_that_fails_leaves_everything_alone)
 #define SET(text) "'UpdateExpression':'" text "'"
 #define NUMBER(n) ",'ExpressionAttributeValues':{':v':{'N':'" n "'}}"
 
-/* What an update cannot do cancels, in the words of UpdateItem; all reasons are told at once. */
+/* What an update cannot do cancels, in the words of UpdateItem; all reasons are told at once, unless the request
+ * alone shows that one cannot be done. */
 TEST(updates_that_cannot_be_made_cancel)
 {
     static const struct exchange exchanges[] = {
@@ -113,11 +114,16 @@ TEST(updates_that_cannot_be_made_cancel)
          WRITE(PUT("hash", "'a':{'S':'4'}") "," UPDATE(
              "hash", "'a':{'S':'3'}",
              SET("ADD n :v") NUMBER("9e125")) "," UPDATE("hash", TWO, SET("SET a = :v") NUMBER("1"))),
-         CANCELLED("None, ValidationError, ValidationError")
-             NONE "," WRONG("Number overflow. Attempting to store a number with magnitude larger than "
-                            "supported range") "," WRONG("One or more parameter values were invalid: Cannot "
-                                                         "update attribute a. This attribute is part "
-                                                         "of the key") "]}"},
+         CANCELLED("None, None, ValidationError") NONE
+         "," NONE "," WRONG("One or more parameter values were invalid: Cannot "
+                            "update attribute a. This attribute is part "
+                            "of the key") "]}"},
+        {"TransactWriteItems",
+         WRITE(PUT("hash", "'a':{'S':'4'}") "," UPDATE("hash", "'a':{'S':'3'}",
+                                                       SET("ADD n :v") NUMBER("9e125"))),
+         CANCELLED("None, ValidationError") NONE
+         "," WRONG("Number overflow. Attempting to store a number with magnitude larger than "
+                   "supported range") "]}"},
         /* a condition that fails is told before what the update would do */
         {"TransactWriteItems", WRITE(UPDATE("hash", ONE, SET("SET n = s + :v") "," IS_NEW NUMBER("1"))),
          CANCELLED("ConditionalCheckFailed") FAILED "]}"},
@@ -127,20 +133,33 @@ TEST(updates_that_cannot_be_made_cancel)
 
 #define MISMATCH "The provided key element does not match the schema"
 
-/* Keys that do not fit the table cancel, beside conditions that fail; empty ones refuse the whole call. */
+/* The first key that does not fit its table cancels, and ends the checking: so the service was seen to do. Empty
+ * ones refuse the whole call. */
 TEST(keys_that_do_not_fit_cancel)
 {
     static const struct exchange exchanges[] = {
         {"PutItem", "{'TableName':'hash','Item':{" ONE "}}", "{}"},
         {"TransactWriteItems",
-         WRITE(PUT("hash", "'b':{'S':'1'}") "," PUT("hash", "'a':{'N':'1'}") "," PUT_IF("hash", ONE, IS_NEW)
-               "," DELETE("hash", "'b':{'S':'1'}") "," DELETE("pair", ONE)
-               "," CHECK_IF("hash", "'a':{'L':[]}", "'attribute_exists(a)'") "," PUT("hash", TWO)),
-         CANCELLED("ValidationError, ValidationError, ConditionalCheckFailed, ValidationError, "
-                   "ValidationError, ValidationError, None")
-             WRONG("One or more parameter values were invalid: Missing the key a in the item") "," WRONG(
-                 "One or more parameter values were invalid: Type mismatch for key a expected: S actual: "
-                 "N") "," FAILED "," WRONG(MISMATCH) "," WRONG(MISMATCH) "," WRONG(MISMATCH) "," NONE "]}"},
+         WRITE(
+             PUT("hash", "'b':{'S':'1'}") "," PUT("hash", "'a':{'N':'1'}") "," PUT_IF("hash", ONE, IS_NEW) "," DELETE(
+                 "hash",
+                 "'b':{'S':'1'}") "," DELETE("pair",
+                                             ONE) "," CHECK_IF("hash", "'a':{'L':[]}",
+                                                               "'attribute_exists(a)'") "," PUT("hash", TWO)),
+         CANCELLED("ValidationError, None, None, None, None, None, None") WRONG(
+             "One or more parameter values were invalid: Missing the key a in the item") "," NONE "," NONE
+                                                                                         "," NONE "," NONE
+                                                                                         "," NONE "," NONE
+                                                                                         "]}"},
+        {"TransactWriteItems", WRITE(PUT("hash", TWO) "," PUT("hash", "'a':{'N':'1'}")),
+         CANCELLED("None, ValidationError") NONE
+         "," WRONG("One or more parameter values were invalid: Type mismatch for key a expected: S "
+                   "actual: N") "]}"},
+        {"TransactWriteItems", WRITE(DELETE("hash", "'b':{'S':'1'}")),
+         CANCELLED("ValidationError") WRONG(MISMATCH) "]}"},
+        {"TransactWriteItems", WRITE(DELETE("pair", ONE)), CANCELLED("ValidationError") WRONG(MISMATCH) "]}"},
+        {"TransactWriteItems", WRITE(CHECK_IF("hash", "'a':{'L':[]}", "'attribute_exists(a)'")),
+         CANCELLED("ValidationError") WRONG(MISMATCH) "]}"},
         {"TransactWriteItems", WRITE(PUT("hash", "'b':{'S':'1'}") "," PUT("hash", "'a':{'S':''}")),
          "ValidationException: One or more parameter values are not valid. The AttributeValue for a key "
          "attribute cannot contain an empty string value. Key: a"},
@@ -276,33 +295,35 @@ TEST(transactions_tell_their_capacity)
         {"TransactWriteItems",
          "{'TransactItems':[" PUT("indexed", ONE_ONE ",'c':{'S':'c'},'d':{'S':'d'}") "," PUT(
              "hash", ONE) "],'ReturnConsumedCapacity':'INDEXES','ReturnItemCollectionMetrics':'SIZE'}",
-         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5,'WriteCapacityUnits':5,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},"
-         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1,'WriteCapacityUnits':1}},"
-         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1,'WriteCapacityUnits':1},"
-         "'gall':{'CapacityUnits':1,'WriteCapacityUnits':1}}},"
-         "{'TableName':'hash','CapacityUnits':2,'WriteCapacityUnits':2,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}],"
-         "'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{" ONE "},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
+         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':5.0,'WriteCapacityUnits':5.0,"
+         "'Table':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1.0,'WriteCapacityUnits':1.0}},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':1.0,'WriteCapacityUnits':1.0},"
+         "'gall':{'CapacityUnits':1.0,'WriteCapacityUnits':1.0}}},"
+         "{'TableName':'hash','CapacityUnits':2.0,'WriteCapacityUnits':2.0,"
+         "'Table':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0}}],"
+         "'ItemCollectionMetrics':{'indexed':[{'ItemCollectionKey':{" ONE
+         "},'SizeEstimateRangeGB':[0.0,1.0]}]}}"},
         {"TransactWriteItems",
          "{'TransactItems':[" CHECK_IF("indexed", ONE_ONE, "'attribute_exists(a)'") "," DELETE(
              "hash", TWO) "],'ReturnConsumedCapacity':'INDEXES'}",
-         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2,'WriteCapacityUnits':2,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}},"
-         "{'TableName':'hash','CapacityUnits':2,'WriteCapacityUnits':2,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2}}]}"},
+         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':2.0,'WriteCapacityUnits':2.0,"
+         "'Table':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0}},"
+         "{'TableName':'hash','CapacityUnits':2.0,'WriteCapacityUnits':2.0,"
+         "'Table':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0}}]}"},
         /* a moved index key: the entry goes and comes */
         {"TransactWriteItems",
          "{'TransactItems':[" UPDATE("indexed", ONE_ONE,
                                      SET("SET d = :v") STRING("x")) "],'ReturnConsumedCapacity':'INDEXES'}",
-         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':6,'WriteCapacityUnits':6,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},"
-         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':2,'WriteCapacityUnits':2},"
-         "'gall':{'CapacityUnits':2,'WriteCapacityUnits':2}}}]}"},
+         "{'ConsumedCapacity':[{'TableName':'indexed','CapacityUnits':6.0,'WriteCapacityUnits':6.0,"
+         "'Table':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0},"
+         "'GlobalSecondaryIndexes':{'gsi':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0},"
+         "'gall':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0}}}]}"},
         {"TransactWriteItems",
-         "{'TransactItems':[" PUT("hash", ONE) "," PUT("hash", TWO) "],"
-         "'ReturnConsumedCapacity':'TOTAL','ReturnItemCollectionMetrics':'SIZE'}",
-         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4,'WriteCapacityUnits':4}]}"},
+         "{'TransactItems':[" PUT("hash", ONE) "," PUT(
+             "hash", TWO) "],"
+                          "'ReturnConsumedCapacity':'TOTAL','ReturnItemCollectionMetrics':'SIZE'}",
+         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4.0,'WriteCapacityUnits':4.0}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }

@@ -38,11 +38,11 @@ TEST(a_transaction_tells_what_reading_cost)
          "{'TransactItems':[" GET_SOME("hash", ONE, "'ProjectionExpression':'n'") "," GET(
              "hash", TWO) "," GET("pair", ONE ",'b':{'N':'1'}") "],'ReturnConsumedCapacity':'TOTAL'}",
          "{'Responses':[{'Item':{'n':{'N':'1'}}},{},{}],"
-         "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4,'ReadCapacityUnits':4},"
-         "{'TableName':'pair','CapacityUnits':2,'ReadCapacityUnits':2}]}"},
+         "'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':4.0,'ReadCapacityUnits':4.0},"
+         "{'TableName':'pair','CapacityUnits':2.0,'ReadCapacityUnits':2.0}]}"},
         {"TransactGetItems", "{'TransactItems':[" GET("hash", ONE) "],'ReturnConsumedCapacity':'INDEXES'}",
          "{'Responses':[{'Item':{" ONE ",'n':{'N':'1'}}}],'ConsumedCapacity':[{'TableName':'hash',"
-         "'CapacityUnits':2,'ReadCapacityUnits':2,'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}]}"},
+         "'CapacityUnits':2.0,'ReadCapacityUnits':2.0,'Table':{'CapacityUnits':2.0,'ReadCapacityUnits':2.0}}]}"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
 }

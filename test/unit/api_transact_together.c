@@ -32,7 +32,7 @@ TEST(a_transaction_with_a_known_token_is_not_applied_again)
          "{'ClientRequestToken':'t','ReturnConsumedCapacity':'TOTAL',"
          "'TransactItems':[{'Update':{'ExpressionAttributeValues':{':v':{'N':'1.0'}},"
          "'UpdateExpression':'ADD n :v','Key':{'a':{'S':'1'}},'TableName':'hash'}}]}",
-         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':2,'ReadCapacityUnits':2}]}"},
+         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':2.0,'ReadCapacityUnits':2.0}]}"},
         {"TransactWriteItems",
          "{'ClientRequestToken':'t','TransactItems':[{'Update':{'ExpressionAttributeValues':{':v':{'N':'2'}},"
          "'UpdateExpression':'ADD n :v','Key':{'a':{'S':'1'}},'TableName':'hash'}}]}",
@@ -160,16 +160,16 @@ TEST(a_repeated_transaction_costs_reading)
     "}]}}"
     static const struct exchange exchanges[] = {
         {"TransactWriteItems", actions,
-         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':18,'WriteCapacityUnits':18,"
-         "'Table':{'CapacityUnits':18,'WriteCapacityUnits':18}},"
-         "{'TableName':'indexed','CapacityUnits':3,'WriteCapacityUnits':3,"
-         "'Table':{'CapacityUnits':2,'WriteCapacityUnits':2},"
-         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1,'WriteCapacityUnits':1}}}" METRICS},
+         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':18.0,'WriteCapacityUnits':18.0,"
+         "'Table':{'CapacityUnits':18.0,'WriteCapacityUnits':18.0}},"
+         "{'TableName':'indexed','CapacityUnits':3.0,'WriteCapacityUnits':3.0,"
+         "'Table':{'CapacityUnits':2.0,'WriteCapacityUnits':2.0},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':1.0,'WriteCapacityUnits':1.0}}}" METRICS},
         {"TransactWriteItems", actions,
-         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':6,'ReadCapacityUnits':6,"
-         "'Table':{'CapacityUnits':6,'ReadCapacityUnits':6}},"
-         "{'TableName':'indexed','CapacityUnits':2,'ReadCapacityUnits':2,"
-         "'Table':{'CapacityUnits':2,'ReadCapacityUnits':2}}" METRICS},
+         "{'ConsumedCapacity':[{'TableName':'hash','CapacityUnits':6.0,'ReadCapacityUnits':6.0,"
+         "'Table':{'CapacityUnits':6.0,'ReadCapacityUnits':6.0}},"
+         "{'TableName':'indexed','CapacityUnits':2.0,'ReadCapacityUnits':2.0,"
+         "'Table':{'CapacityUnits':2.0,'ReadCapacityUnits':2.0}}" METRICS},
     };
     for (size_t i = 0; i < sizeof exchanges / sizeof *exchanges; i++) check_exchange(&world, &exchanges[i]);
     buf_free(&item);

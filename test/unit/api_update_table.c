@@ -345,6 +345,32 @@ TEST(known_attributes_keep_their_type_and_unused_ones_go)
     world_close(&world);
 }
 
+TEST(keys_cannot_be_redefined)
+{
+    struct world world;
+    open_on_demand(&world);
+    const char *create = one_update(&world, "Create", schema_index(&world, "idx", "h:g r:a", ALL));
+    struct slice members = arena_printf(
+        &world.scratch,
+        "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'N'},{'AttributeName':'g',"
+        "'AttributeType':'S'}],%s",
+        create);
+    refuses(
+        &world, members.data,
+        "One or more parameter values were invalid: Attributes cannot be redefined. Please check that your "
+        "attribute has the same type as previously defined. Existing schema: Schema:[SchemaElement: "
+        "key{a:S:HASH}] New schema: Schema:[SchemaElement: key{g:S:HASH}, SchemaElement: key{a:N:RANGE}]");
+    members = arena_printf(
+        &world.scratch,
+        "'AttributeDefinitions':[{'AttributeName':'a','AttributeType':'S'},{'AttributeName':'g',"
+        "'AttributeType':'S'}],%s",
+        create);
+    update(&world, members.data);
+    describe(&world);
+    SHOWS(&world, "'IndexName':'idx'");
+    world_close(&world);
+}
+
 static const char *index_change(struct world *world, const char *name, const char *members)
 {
     return one_update(
