@@ -56,6 +56,9 @@ struct client_call {
     /* Called on the client's thread just before it goes on the wire; may set url, headers and body, with a
      * signature of that moment in them. May be NULL. */
     void (*prepare)(struct client_call *call);
+    /* Takes the body of a reply with a good status as it comes, instead of `reply`; false ends the call. May be NULL.
+     */
+    bool (*piece)(struct client_call *call, struct slice bytes);
     /* Called with each header of the reply; may be NULL. */
     void (*header)(struct client_call *call, struct slice name, struct slice value);
     void (*done)(struct client_call *call);
@@ -103,6 +106,7 @@ struct signed_request {
     struct slice path, query;          /* as they are sent; the query's names in order */
     /* Of their headers; empty: they are not sent. No further header that begins with x-amz- may be. */
     struct slice content_type, target, invocation_type, log_type;
+    bool is_of_s3; /* the body's hash is a header, too (x-amz-content-sha256), and a path's escapes are its own */
     struct slice body;
     int64_t time_s; /* since 1970 */
 };

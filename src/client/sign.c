@@ -2,7 +2,7 @@
  * clock that is off could not be corrected, and its releases differ in which headers they sign.
  *
  * Signed are all headers that mean something: content-type, host and those of x-amz-. A path is signed with its
- * escapes escaped once more, as every service but S3 wants it. */
+ * escapes escaped once more, as every service but S3 wants it; for S3 it is signed as it is sent. */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -11,7 +11,7 @@
 #include "base/digest.h"
 #include "client/client.h"
 
-#define SIGNED_HEADERS 7
+#define SIGNED_HEADERS 8
 
 struct signed_header {
     const char *name;
@@ -19,12 +19,13 @@ struct signed_header {
 };
 
 /* Those that are sent, in the order of their names. */
-static size_t headers_gather(const struct signed_request *request, const char *date,
+static size_t headers_gather(const struct signed_request *request, const char *date, struct slice hash,
                              struct signed_header *out)
 {
     const struct signed_header all[SIGNED_HEADERS] = {
         {"content-type", request->content_type},
         {"host", request->host},
+        {"x-amz-content-sha256", request->is_of_s3 ? hash : SLICE_NONE},
         {"x-amz-date", slice_of(date)},
         {"x-amz-invocation-type", request->invocation_type},
         {"x-amz-log-type", request->log_type},
@@ -55,17 +56,20 @@ static void put_path(struct buf *out, struct slice path)
 }
 
 static void put_canonical_request(struct buf *out, const struct signed_request *request,
-                                  const struct signed_header *headers, size_t count)
+                                  struct slice hash, const struct signed_header *headers, size_t count)
 {
     buf_printf(out, "%.*s\n", SLICE_ARG(request->method));
-    put_path(out, request->path);
+    if (request->is_of_s3)
+        buf_slice(out, request->path);
+    else
+        put_path(out, request->path);
     buf_printf(out, "\n%.*s\n", SLICE_ARG(request->query));
     for (size_t i = 0; i < count; i++)
         buf_printf(out, "%s:%.*s\n", headers[i].name, SLICE_ARG(headers[i].value));
     buf_byte(out, '\n');
     put_names(out, headers, count);
     buf_byte(out, '\n');
-    digest_put_sha256(out, request->body);
+    buf_slice(out, hash);
 }
 
 /* HMAC after HMAC: secret, day, region, service, terminator, and last the text. */
@@ -92,14 +96,15 @@ static void put_signature(struct buf *out, const struct signed_request *request,
 
 void signature_make(const struct signed_request *request, char date[SIGNED_DATE_BYTES], struct buf *out)
 {
-    struct buf canonical = {0}, text = {0}, scope = {0};
+    struct buf canonical = {0}, text = {0}, scope = {0}, hash = {0};
     struct signed_header headers[SIGNED_HEADERS];
     struct tm broken;
     time_t now = (time_t)request->time_s;
     strftime(date, SIGNED_DATE_BYTES, "%Y%m%dT%H%M%SZ", gmtime_r(&now, &broken));
     struct slice day = {date, 8};
-    size_t count = headers_gather(request, date, headers);
-    put_canonical_request(&canonical, request, headers, count);
+    digest_put_sha256(&hash, request->body);
+    size_t count = headers_gather(request, date, buf_view(&hash), headers);
+    put_canonical_request(&canonical, request, buf_view(&hash), headers, count);
     buf_printf(&scope, "%.*s/%.*s/%.*s/aws4_request", SLICE_ARG(day), SLICE_ARG(request->region),
                SLICE_ARG(request->service));
     buf_printf(&text, "AWS4-HMAC-SHA256\n%s\n%.*s\n", date, SLICE_ARG(buf_view(&scope)));
@@ -112,4 +117,5 @@ void signature_make(const struct signed_request *request, char date[SIGNED_DATE_
     buf_free(&canonical);
     buf_free(&text);
     buf_free(&scope);
+    buf_free(&hash);
 }

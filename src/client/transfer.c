@@ -13,11 +13,19 @@
 
 /* ---- what libcurl calls ---- */
 
+static bool is_good(const struct transfer *transfer)
+{
+    long status = 0;
+    transfer->client->curl->easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    return status / 100 == 2;
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *context)
 {
     struct transfer *transfer = context;
     struct client_call *call = transfer->call;
     size_t len = size * count, max = call->reply_max_bytes;
+    if (call->piece && is_good(transfer)) return call->piece(call, (struct slice){bytes, len}) ? len : 0;
     if (!max) max = LIMIT_REMOTE_REPLY_BYTES;
     transfer->too_long = call->reply->len - transfer->reply_start + len > max;
     if (transfer->too_long) return 0;
@@ -193,6 +201,9 @@ void transfer_end(struct transfer *transfer, CURLcode code)
         call->status = (int)status;
     } else {
         call->failure = arena_copy(call->arena, slice_of(failure_of(transfer, code)));
+        if (slice_starts(call->failure, SLICE("SSL certificate problem")))
+            call->failure = arena_printf(call->arena, "%s; AWS_CA_BUNDLE may name a file with certificates to trust",
+                                        transfer->failure);
         call->reply->len = transfer->reply_start;
     }
     if (transfer->headers) {

@@ -151,6 +151,8 @@ static void judge_reply(struct remote_call *call, struct attempt *attempt, struc
     if (is_damaged(call, body)) {
         attempt->end = ATTEMPT_DAMAGED;
         *message = SLICE("the reply does not have its checksum");
+    } else if (!body.len && attempt->status == 200) {
+        buf_text(call->call->reply, "{}"); /* TagResource and UntagResource answer with nothing */
     } else if (!body.len || body.data[0] != '{') {
         judge_strange_reply(call, attempt, message);
     } else if (attempt->status != 200) {

@@ -90,6 +90,17 @@ int dynamo_call(struct dynamo *dynamo, struct slice operation, struct slice requ
     return dynamo_call_caused(dynamo, SLICE_NONE, operation, request, reply);
 }
 
+struct dynamo_reply dynamo_ask(struct dynamo *dynamo, struct arena *arena, const char *operation,
+                               struct slice request)
+{
+    struct buf body = {0};
+    struct dynamo_reply reply = {.status = dynamo_call(dynamo, slice_of(operation), request, &body)};
+    reply.body = arena_take(arena, &body);
+    if (reply.status != 200) dynamo_error(reply.body, arena, &reply.error, &reply.message);
+    reply.fault = dynamo_fault(reply.status, reply.error);
+    return reply;
+}
+
 int dynamo_call_caused(struct dynamo *dynamo, struct slice cause, struct slice operation,
                        struct slice request, struct buf *reply)
 {

@@ -49,6 +49,8 @@ struct dynamo_options {
     /* for a folder or memory */
     uint64_t cache_bytes; /* memory for hot items; 0: 64 MB */
     bool must_exist;      /* a missing folder is an error; else it is made */
+    bool read_only;       /* nothing is written, nor made: writes are answered with AccessDeniedException */
+    uint32_t open_files;  /* of a folder that are kept open, about; 0: all it has */
     bool unsynced; /* replies do not wait for the disk: what the machine loses with its power is lost */
     const struct clock *clock; /* kept; NULL: the system's */
     int64_t ttl_interval_ms;   /* these four as in engine_options */
@@ -57,8 +59,11 @@ struct dynamo_options {
     bool records_no_change;
     void (*on_failure)(void *context); /* as in engine_options */
     void *failure_context;
-    int64_t creating_ms; /* these two as in api_options */
-    bool is_lenient;
+    int64_t creating_ms; /* these three as in api_options */
+    bool throttles, is_lenient;
+    /* Of the buckets for exports and imports; NULL: the folder s3 in the database's own, and none in memory. */
+    const char *s3_folder;
+    const char *s3_endpoint; /* http(s)://host[:port] of an S3 that has them instead; NULL: none */
 
     /* for a URL */
     const char *access_key, *secret_key, *session_token; /* NULL: by the rules of credentials.c */
@@ -153,6 +158,14 @@ enum dynamo_fault {
     DYNAMO_REFUSED,   /* the request itself is at fault, and would be again */
 };
 enum dynamo_fault dynamo_fault(int status, struct slice error);
+/* dynamo_call with all of its answer in the arena. */
+struct dynamo_reply {
+    int status;
+    enum dynamo_fault fault;
+    struct slice body, error, message; /* error: the exception's short name; both empty where all is well */
+};
+struct dynamo_reply dynamo_ask(struct dynamo *dynamo, struct arena *arena, const char *operation,
+                               struct slice request);
 /* AGAIN, CONFLICT, UNKNOWN: another try may go well. */
 bool dynamo_fault_may_pass(enum dynamo_fault fault);
 
@@ -275,6 +288,7 @@ struct dynamo_call {
 /* The calls that one thread has begun and not yet handed over. Zeroed: empty. */
 struct dynamo_turn {
     struct commit_list writes;
+    struct commit_list slow; /* calls that read for long: the commits are only their links */
     struct remote_call *first, *last;
 };
 

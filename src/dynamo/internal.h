@@ -28,9 +28,17 @@ bool refuse_without_transactions(struct dynamo_call *call);
 
 /* ---- local.c ---- */
 
-/* A door with an api of its own that closes the engine with itself. */
-struct dynamo *local_open_owning(struct engine *engine, const char *region,
-                                 const struct dynamo_options *options);
+/* A door with an api of its own, and what does its jobs, that closes the engine with itself. NULL and a sentence, and
+ * the engine is closed, when the S3 of the options cannot be called. */
+struct local_parts {
+    struct engine *engine; /* closed with the door, and its store with it */
+    struct store *store;
+    const char *data;      /* the folder; NULL: in memory. These three are copied */
+    const char *region;
+    const char *s3_folder; /* NULL: none */
+};
+struct dynamo *local_open_owning(const struct local_parts *parts, const struct dynamo_options *options, char *error,
+                                 size_t error_len);
 
 /* ---- remote.c ---- */
 

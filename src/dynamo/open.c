@@ -14,9 +14,13 @@ static struct store *open_store(const char *where, const struct dynamo_options *
                                 char *error, size_t error_len)
 {
     if (strcmp(where, ":memory:") == 0) return store_open_memory(NULL);
-    return store_open_disk(
-        &(struct store_options){.folder = where, .create = !options->must_exist, .cache_bytes = cache_bytes},
-        error, error_len);
+    return store_open_disk(&(struct store_options){.folder = where,
+                                                   .read_only = options->read_only,
+                                                   .create = !options->must_exist,
+                                                   .cache_bytes = cache_bytes,
+                                                   .open_files = options->open_files,
+                                                   .clock = options->clock},
+                           error, error_len);
 }
 
 /* The region that ARNs of an embedded database carry. */
@@ -41,6 +45,7 @@ static struct dynamo *open_embedded(const char *where, const struct dynamo_optio
     if (!store) return NULL;
     struct engine_options engine_options = {.store = store,
                                             .durable = !options->unsynced && strcmp(where, ":memory:") != 0,
+                                            .read_only = options->read_only,
                                             .cache_bytes = cache - cache / BLOCK_CACHE_PART,
                                             .clock = options->clock ? options->clock : &clock_system,
                                             .ttl_interval_ms = options->ttl_interval_ms,
@@ -50,7 +55,18 @@ static struct dynamo *open_embedded(const char *where, const struct dynamo_optio
                                             .on_failure = options->on_failure,
                                             .failure_context = options->failure_context};
     struct engine *engine = engine_open(&engine_options, error, error_len);
-    return engine ? local_open_owning(engine, region, options) : NULL;
+    if (!engine) return NULL;
+    char s3_folder[4096];
+    int len = snprintf(s3_folder, sizeof s3_folder, "%s/s3", where);
+    bool on_disk = strcmp(where, ":memory:") != 0, has_own = on_disk && len > 0 && (size_t)len < sizeof s3_folder;
+    struct local_parts parts = {.engine = engine,
+                                .store = store,
+                                .data = on_disk ? where : NULL,
+                                .region = region,
+                                .s3_folder = options->s3_folder ? options->s3_folder
+                                             : has_own          ? s3_folder
+                                                                : NULL};
+    return local_open_owning(&parts, options, error, error_len);
 }
 
 static bool is_url(const char *where)

@@ -95,21 +95,6 @@ struct entry_kind {
     bool is_folder, is_link;
 };
 
-/* What an archive made on Unix says of an entry; one made elsewhere has no modes, and then a bootstrap must
- * be able to run all the same. */
-static struct entry_kind kind_of_entry(struct unpacking *unpacking, zip_uint64_t index, struct slice name)
-{
-    zip_uint8_t system = 0;
-    zip_uint32_t attributes = 0;
-    unpacking->zip->file_get_external_attributes(unpacking->archive, index, 0, &system, &attributes);
-    mode_t mode = system == ZIP_OPSYS_UNIX || system == ZIP_OPSYS_OS_X ? (mode_t)(attributes >> 16) : 0;
-    struct entry_kind kind = {.mode = mode & 0755}; /* nobody else writes what functions share */
-    kind.is_folder = name.data[name.len - 1] == '/';
-    kind.is_link = !kind.is_folder && S_ISLNK(mode);
-    if (!kind.mode) kind.mode = slice_equal(name, SLICE("bootstrap")) ? 0755 : 0644;
-    return kind;
-}
-
 static bool path_of(struct unpacking *unpacking, struct slice name, char path[PATH_MAX])
 {
     int len = snprintf(path, PATH_MAX, "%s/%.*s", unpacking->folder, SLICE_ARG(name));
@@ -202,7 +187,16 @@ static enum archive_end unpack_entry(struct unpacking *unpacking, zip_uint64_t i
     if (!archive_name_is_sound(bare) || !path_of(unpacking, name, path))
         return fail(unpacking, ARCHIVE_BAD, "The archive has an entry with a name that is not allowed",
                     stat.name);
-    struct entry_kind kind = kind_of_entry(unpacking, index, name);
+    /* What an archive made on Unix says of an entry; one made elsewhere has no modes, and then a bootstrap must
+     * be able to run all the same. */
+    zip_uint8_t system = 0;
+    zip_uint32_t attributes = 0;
+    unpacking->zip->file_get_external_attributes(unpacking->archive, index, 0, &system, &attributes);
+    mode_t mode = system == ZIP_OPSYS_UNIX || system == ZIP_OPSYS_OS_X ? (mode_t)(attributes >> 16) : 0;
+    struct entry_kind kind = {.mode = mode & 0755}; /* nobody else writes what functions share */
+    kind.is_folder = name.data[name.len - 1] == '/';
+    kind.is_link = !kind.is_folder && S_ISLNK(mode);
+    if (!kind.mode) kind.mode = slice_equal(name, SLICE("bootstrap")) ? 0755 : 0644;
     if (kind.is_link != links) return ARCHIVE_UNPACKED;
     enum archive_end end = make_parents(unpacking,
                                         path); /* of a folder, whose path ends in a slash: itself */

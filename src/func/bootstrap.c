@@ -127,18 +127,6 @@ static struct slice find_command(struct arena *arena, struct slice name, bool sc
     }
 }
 
-/* The interpreter of just that version ("python3.11") before any other of the language. Version managers
- * (pyenv, asdf) put scripts of every version that they know there, and these fail but for the one that is
- * switched on, which is the one that answers to the language's plain name. */
-static struct slice find_interpreter(struct arena *arena, const struct language *language,
-                                     struct slice runtime)
-{
-    struct slice found = find_command(arena, runtime, false);
-    for (const char *const *name = language->interpreters; *name && !found.data; name++)
-        found = find_command(arena, slice_of(*name), true);
-    return found;
-}
-
 /* FOLDER may be relative to where the server was started; the process is started elsewhere. */
 static const char *runtime_file(struct arena *arena, const char *folder, const char *file)
 {
@@ -201,7 +189,12 @@ static const char *const *interpreter_command(const struct language *language, c
 {
     const char **arguments = arena_array(arena, const char *, 5);
     struct slice wrapper = function_variable(function, SLICE(WRAPPER_VARIABLE));
-    struct slice interpreter = find_interpreter(arena, language, function->runtime);
+    /* The interpreter of just that version ("python3.11") before any other of the language. Version managers
+     * (pyenv, asdf) put scripts of every version that they know there, and these fail but for the one that is
+     * switched on, which is the one that answers to the language's plain name. */
+    struct slice interpreter = find_command(arena, function->runtime, false);
+    for (const char *const *name = language->interpreters; *name && !interpreter.data; name++)
+        interpreter = find_command(arena, slice_of(*name), true);
     const char *file = runtime_file(arena, folder, language->file);
     size_t count = 0;
     if (!interpreter.data || !file) {

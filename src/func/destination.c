@@ -22,34 +22,21 @@ struct destination {
 
 /* ---- what a text names ---- */
 
-/* Cuts off up to the next colon; false when there is none. */
-static bool take_field(struct slice *rest, struct slice *field)
-{
-    const char *colon = rest->len ? memchr(rest->data, ':', rest->len) : NULL;
-    if (!colon) return false;
-    *field = (struct slice){rest->data, (size_t)(colon - rest->data)};
-    *rest = slice_from(*rest, field->len + 1);
-    return true;
-}
-
-/* arn:aws:SERVICE:REGION:ACCOUNT:RESOURCE */
 static struct destination destination_of(struct slice text)
 {
-    struct slice rest = text, arn, partition, service, region, account;
+    static const struct slice table = SLICE("table/");
+    struct arn arn;
     if (target_is_url(text)) return (struct destination){TO_URL, text};
-    if (!take_field(&rest, &arn) || !slice_equal(arn, SLICE("arn")) || !take_field(&rest, &partition) ||
-        !take_field(&rest, &service) || !take_field(&rest, &region) || !take_field(&rest, &account) ||
-        !rest.len)
-        return (struct destination){0};
+    if (!arn_parse(text, &arn)) return (struct destination){0};
+    struct slice service = arn.service, resource = arn.resource;
     bool is_queue = slice_equal(service, SLICE("sqs")) || slice_equal(service, SLICE("sns")) ||
                     slice_equal(service, SLICE("s3"));
-    if (is_queue && rest.len <= LIMIT_QUEUE_NAME_BYTES) return (struct destination){TO_QUEUE, rest};
-    if (slice_equal(service, SLICE("lambda")) && slice_starts(rest, SLICE("function:")))
+    if (is_queue && resource.len <= LIMIT_QUEUE_NAME_BYTES) return (struct destination){TO_QUEUE, resource};
+    if (slice_equal(service, SLICE("lambda")) && slice_starts(resource, SLICE("function:")))
         return (struct destination){TO_FUNCTION, text};
-    struct slice prefix = SLICE("table/");
-    if (slice_equal(service, SLICE("dynamodb")) && slice_starts(rest, prefix) && rest.len > prefix.len &&
-        !memchr(rest.data + prefix.len, '/', rest.len - prefix.len))
-        return (struct destination){TO_TABLE, slice_from(rest, prefix.len)};
+    if (slice_equal(service, SLICE("dynamodb")) && slice_starts(resource, table) &&
+        resource.len > table.len && !memchr(resource.data + table.len, '/', resource.len - table.len))
+        return (struct destination){TO_TABLE, slice_from(resource, table.len)};
     return (struct destination){0};
 }
 
@@ -93,10 +80,9 @@ static struct slice find_text(struct arena *arena, struct slice list, const char
 static const char *table_fault(struct func *func, struct slice name)
 {
     struct arena arena = {0};
-    struct buf reply = {0};
-    int status = dynamo_call(func->options.dynamo, SLICE("DescribeTable"),
-                             compose_in(&arena, "{'TableName':%s}", name), &reply);
-    struct slice table = raw_member(&arena, buf_view(&reply), "Table"),
+    struct dynamo_reply reply = dynamo_ask(func->options.dynamo, &arena, "DescribeTable",
+                                           compose_in(&arena, "{'TableName':%s}", name));
+    struct slice table = raw_member(&arena, reply.body, "Table"),
                  keys = raw_member(&arena, table, "KeySchema"),
                  types = raw_member(&arena, table, "AttributeDefinitions");
     struct slice hash = find_text(&arena, keys, "KeyType", "HASH", "AttributeName"),
@@ -107,11 +93,10 @@ static const char *table_fault(struct func *func, struct slice name)
     bool by_both = slice_equal(hash, SLICE("queue")) && slice_equal(range, SLICE("id")) &&
                    slice_equal(queue_type, SLICE("S"));
     bool fits = slice_equal(id_type, SLICE("S")) && (by_id || by_both);
-    buf_free(&reply);
     arena_free(&arena);
-    return status != 200 ? "there is no such table"
-           : fits        ? NULL
-                         : "the table's key must be \"id\", or \"queue\" and \"id\", of strings";
+    return reply.status != 200 ? "there is no such table"
+           : fits              ? NULL
+                               : "the table's key must be \"id\", or \"queue\" and \"id\", of strings";
 }
 
 static const char *function_fault(struct func *func, struct slice text)

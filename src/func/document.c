@@ -142,7 +142,8 @@ static bool put_value(struct buf *out, struct arena *arena, struct slice attribu
     struct slice type, content, name, value;
     struct raw_look look;
     if (!attribute_open(arena, attribute, &type, &content)) return false;
-    if (slice_equal(type, SLICE("N")) || slice_equal(type, SLICE("BOOL")) || slice_equal(type, SLICE("NULL"))) {
+    if (slice_equal(type, SLICE("N")) || slice_equal(type, SLICE("BOOL")) ||
+        slice_equal(type, SLICE("NULL"))) {
         plain_put_attribute(out, arena, attribute);
         return true;
     }
@@ -170,11 +171,9 @@ bool document_of_item(struct json_reader *reader, struct document *out)
 {
     struct arena *arena = reader->arena;
     struct slice item, name, value;
-    struct raw_look look;
     *out = (struct document){0};
     if (!raw_take(reader, &item) || raw_kind(item) != JSON_OBJECT) return false;
-    raw_look_begin(&look, arena, item);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (arena, item, &name, &value) {
         struct buf json = {0};
         if (put_value(&json, arena, value)) add(out, name, arena_copy(arena, buf_view(&json)), arena);
         buf_free(&json);

@@ -31,24 +31,25 @@ static bool is_action(struct slice name)
 static enum effects read_writes(struct slice list, uint32_t count_max, struct arena *arena, uint32_t *count,
                                 char *error, size_t error_len)
 {
-    struct raw_look writes, look;
     struct slice write, name, action;
-    raw_look_begin(&writes, arena, list);
-    for (*count = 0; raw_look_next(&writes, NULL, &write); ++*count) {
+    *count = 0;
+    raw_each (arena, list, &write) {
         unsigned actions = 0;
         if (*count == count_max)
             return bad(error, error_len, "\"transact\" has more than %u writes", count_max);
         if (raw_kind(write) != JSON_OBJECT)
             return bad(error, error_len, "write %u of \"transact\" is no object", *count + 1);
-        raw_look_begin(&look, arena, write);
-        for (; raw_look_next(&look, &name, &action); actions++)
+        raw_each_member (arena, write, &name, &action) {
             if (!is_action(name) || raw_kind(action) != JSON_OBJECT)
                 return bad(error, error_len,
                            "write %u of \"transact\" must be one of Put, Update, Delete, ConditionCheck",
                            *count + 1);
+            actions++;
+        }
         if (actions != 1)
             return bad(error, error_len, "write %u of \"transact\" has %u actions, not one", *count + 1,
                        actions);
+        ++*count;
     }
     return *count ? EFFECTS_FOUND : EFFECTS_NONE;
 }
@@ -57,7 +58,6 @@ enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *
                           uint32_t *count, char *error, size_t error_len)
 {
     struct raw_walk walk;
-    struct raw_look look;
     struct slice name = SLICE_NONE, value, quipu = SLICE_NONE, list = SLICE_NONE;
     bool is_twice = false;
     *members = SLICE_NONE;
@@ -77,8 +77,7 @@ enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *
     if (!quipu.data) return EFFECTS_NONE;
     if (is_twice) return bad(error, error_len, "\"quipu\" is there twice");
     if (raw_kind(quipu) != JSON_OBJECT) return bad(error, error_len, "\"quipu\" must be an object");
-    raw_look_begin(&look, arena, quipu);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (arena, quipu, &name, &value) {
         if (!slice_equal(name, SLICE("transact")))
             return bad(error, error_len, "\"quipu\" has no member \"%.*s\"; \"transact\" is one",
                        (int)(name.len < 64 ? name.len : 64), name.data);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "func/archive.h"
 #include "func/pool.h"
 #include "func/queue.h"
 #include "func/routes.h"
@@ -20,27 +21,11 @@
 
 /* ---- opening and closing ---- */
 
-/* A folder and those above it. */
-static bool folder_make(const char *path)
-{
-    char part[4096];
-    size_t len = strlen(path);
-    if (!len || len >= sizeof part) return false;
-    for (size_t i = 1; i <= len; i++) {
-        if (path[i] != '/' && path[i] != 0) continue;
-        memcpy(part, path, i);
-        part[i] = 0;
-        if (mkdir(part, 0777) != 0 && errno != EEXIST) return false;
-    }
-    struct stat status;
-    return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
 static bool parts_open(struct func *func, char *error, size_t error_len)
 {
     const char *folder = func->options.folder;
     char path[4096];
-    if (!folder_make(folder) || snprintf(path, sizeof path, "%s/logs", folder) >= (int)sizeof path) {
+    if (!archive_make_folder(folder) || snprintf(path, sizeof path, "%s/logs", folder) >= (int)sizeof path) {
         snprintf(error, error_len, "the folder %s cannot be made: %s", folder, strerror(errno));
         return false;
     }
@@ -143,6 +128,17 @@ void func_put_metrics(struct func *func, struct buf *out)
 {
     pool_put_metrics(func->pool, out);
     queue_put_metrics(func->queue, out);
+}
+
+void func_count(struct func *func, struct func_counts *out)
+{
+    pool_count(func->pool, out);
+    out->queued = queue_count(func->queue);
+}
+
+void func_each_meter(struct func *func, func_meter_visitor *visit, void *context)
+{
+    pool_each_meter(func->pool, visit, context);
 }
 
 bool func_is_idle(struct func *func)

@@ -32,11 +32,13 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/slice.h"
+#include "base/stats.h"
 #include "client/client.h"
 #include "dynamo/dynamo.h"
 #include "net/net.h"
 #include "rest/rest.h"
 #include "sandbox/sandbox.h"
+#include "func/shape.h"
 
 struct func;
 
@@ -82,6 +84,21 @@ bool func_serve(struct func *func, struct rest_call *call);
 bool func_serves_target(struct slice target);
 /* Lines for /metrics. */
 void func_put_metrics(struct func *func, struct buf *out);
+/* What all functions have done. */
+struct func_counts {
+    uint64_t calls, errors;              /* calls of processes that ended; of these, not with an answer */
+    const struct histogram *duration_us; /* from an event's hand-over to its answer */
+    uint64_t queued;                     /* asynchronous calls that wait or run */
+};
+void func_count(struct func *func, struct func_counts *out);
+struct func_meter {
+    struct slice name; /* until the visitor returns */
+    uint64_t calls, errors;
+    unsigned running;
+};
+typedef void func_meter_visitor(void *context, const struct func_meter *meter);
+/* What each function has done since the last call. For one caller. */
+void func_each_meter(struct func *func, func_meter_visitor *visit, void *context);
 /* True when no invocation is under way and no asynchronous call waits that is due. */
 bool func_is_idle(struct func *func);
 

@@ -126,12 +126,6 @@ void registry_close(struct registry *registry);
 
 extern const struct rest_route lambda_routes[];
 extern const size_t lambda_route_count;
-/* An error in Lambda's form: {"Type":"User","Message":...} with X-Amzn-ErrorType, and done. Answers false, so that who
- * checks can return it: false is STEP_ANSWERED. */
-bool lambda_error(struct rest_call *call, int status, const char *type, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
-/* The same for InvalidParameterValueException, status 400. */
-bool lambda_refuse(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- pool.c: processes and invocations ---- */
 
@@ -144,6 +138,9 @@ void pool_invoke(struct pool *pool, struct function *function, struct invocation
 void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision);
 bool pool_is_idle(struct pool *pool);
 void pool_put_metrics(struct pool *pool, struct buf *out);
+/* As func_count and func_each_meter. */
+void pool_count(struct pool *pool, struct func_counts *out);
+void pool_each_meter(struct pool *pool, func_meter_visitor *visit, void *context);
 
 /* ---- target.c: functions without a process ---- */
 
@@ -185,6 +182,8 @@ void queue_accept(struct queue *queue, struct queued *queued);
 bool queue_is_at_rest(struct queue *queue);
 bool queue_is_idle(struct queue *queue);
 void queue_put_metrics(struct queue *queue, struct buf *out);
+/* Calls that wait or run, as far as this server knows of them. */
+uint64_t queue_count(const struct queue *queue);
 
 /* ---- logs.c: what functions print, by name, in bounded files ---- */
 

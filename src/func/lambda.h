@@ -19,107 +19,14 @@
 #include "base/compose.h"
 #include "func/registry.h"
 
-/* ---- shapes ---- */
-
-enum shape_kind {
-    SHAPE_STRING,
-    SHAPE_INTEGER,
-    SHAPE_DOUBLE,
-    SHAPE_BOOL,
-    SHAPE_BLOB,
-    SHAPE_STRUCT,
-    SHAPE_LIST,
-    SHAPE_MAP,
-};
-
-struct field;
-
-struct shape {
-    enum shape_kind kind;
-    bool has_min, has_max; /* of a length, of a value */
-    int64_t min, max;
-    const char *pattern; /* as the service shows it */
-    bool (*matches)(struct slice text);
-    const char *const *choices; /* ended by NULL */
-    const struct shape *of;     /* elements, values */
-    const struct shape *key;    /* of a map */
-    const struct field *fields;
-    uint32_t field_count;
-};
-
-enum source { IN_BODY, IN_PATH, IN_QUERY, IN_HEADER };
-
-struct field {
-    const char *name; /* as the model has it; in a message its first letter is small */
-    const struct shape *shape;
-    bool required;
-    enum source source;
-    const char *wire; /* its name in the query or the header; NULL: `name` */
-    uint32_t index;   /* of the path's parameter */
-};
-
-struct node {
-    const struct shape *shape;
-    bool present, truth;
-    struct slice text; /* strings; of a blob: still base64 */
-    int64_t integer;
-    double real;
-    struct node *nodes; /* of a struct: one for each field; of a list or map: `count` */
-    struct slice *keys; /* of a map */
-    uint32_t count;
-};
-
 /* Reads and checks a request. False: it was refused, and answered. */
-bool lambda_decode(struct rest_call *call, const struct field *fields, uint32_t count, struct node *nodes);
-/* The node as JSON, as it came but without what is unknown. */
-void node_put_json(struct buf *out, const struct node *node);
-struct slice node_json(const struct node *node, struct arena *arena);
-/* The same as a member of the document, where it was given. */
-void node_set(struct document *document, const char *name, const struct node *node, struct arena *arena);
+bool lambda_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count, struct shape_node *nodes);
+/* The node as a member of the document, where it was given. */
+void node_set(struct document *document, const char *name, const struct shape_node *node, struct arena *arena);
 
 /* lambda_check.c: appends the violations of a node and of all below it, joined by "; ". */
-void lambda_check(struct buf *out, unsigned *count, const struct field *fields, uint32_t field_count,
-                  const struct node *nodes);
-
-#define FIELD(field_name, field_shape)                                                                       \
-    {                                                                                                        \
-        .name = (field_name), .shape = &(field_shape)                                                        \
-    }
-#define REQUIRED(field_name, field_shape)                                                                    \
-    {                                                                                                        \
-        .name = (field_name), .shape = &(field_shape), .required = true                                      \
-    }
-#define PATH_FIELD(field_name, field_shape, number)                                                          \
-    {                                                                                                        \
-        .name = (field_name), .shape = &(field_shape), .required = true, .source = IN_PATH,                  \
-        .index = (number)                                                                                    \
-    }
-#define QUERY_FIELD(field_name, field_shape)                                                                 \
-    {                                                                                                        \
-        .name = (field_name), .shape = &(field_shape), .source = IN_QUERY                                    \
-    }
-#define HEADER_FIELD(field_name, field_shape, header_name)                                                   \
-    {                                                                                                        \
-        .name = (field_name), .shape = &(field_shape), .source = IN_HEADER, .wire = (header_name)            \
-    }
-#define STRUCT_OF(list)                                                                                      \
-    {                                                                                                        \
-        .kind = SHAPE_STRUCT, .fields = (list), .field_count = sizeof(list) / sizeof *(list)                 \
-    }
-#define TEXT_UP_TO(most)          .kind = SHAPE_STRING, .has_max = true, .max = (most)
-#define TEXT_BETWEEN(least, most) TEXT_UP_TO(most), .has_min = true, .min = (least)
-#define INTEGER_BETWEEN(least, most)                                                                         \
-    {                                                                                                        \
-        .kind = SHAPE_INTEGER, .has_min = true, .min = (least), .has_max = true, .max = (most)               \
-    }
-/* Both define a shape of that name: one of some words, an object with these fields. */
-#define CHOICE_SHAPE(name, ...)                                                                              \
-    static const char *const name##_choices[] = {__VA_ARGS__, NULL};                                         \
-    static const struct shape name = {.kind = SHAPE_STRING, .choices = name##_choices}
-#define STRUCT_SHAPE(name, ...)                                                                              \
-    static const struct field name##_fields[] = {__VA_ARGS__};                                               \
-    static const struct shape name = STRUCT_OF(name##_fields)
-#define FIELD_COUNT(list) ((uint32_t)(sizeof(list) / sizeof *(list)))
+void lambda_check(struct buf *out, unsigned *count, const struct shape_field *fields, uint32_t field_count,
+                  const struct shape_node *nodes);
 
 /* ---- operations ---- */
 
@@ -127,7 +34,7 @@ struct request {
     struct func *func;
     struct rest_call *call;
     struct arena *arena; /* the call's */
-    const struct node *nodes;
+    const struct shape_node *nodes;
     struct slice name, qualifier; /* of the function; empty: none was given */
     struct entry *entry;          /* TARGET_ENTRY: released behind the operation */
     struct slice part;            /* that a change has made, for lambda_show */
@@ -139,9 +46,11 @@ struct request {
 #define TARGET_WHOLE     2 /* a function, whose name may have no qualifier */
 #define TARGET_ENTRY     4 /* its entry is looked up; "not found" is answered */
 
-void lambda_run(struct func *func, struct rest_call *call, const struct field *fields, uint32_t count,
+void lambda_run(struct func *func, struct rest_call *call, const struct shape_field *fields, uint32_t count,
                 int target, void (*serve)(struct request *request));
 
+/* What the request's qualifier names: $LATEST where none was given. */
+struct slice lambda_qualifier(const struct request *request);
 /* Whether there is such a function, in request->entry; false: answered with "not found" or a fault. */
 bool lambda_find(struct request *request);
 
@@ -151,34 +60,15 @@ bool lambda_find(struct request *request);
 #define REVISION_FIELD  FIELD("RevisionId", lambda_shape_text)
 #define MARKER_FIELD    QUERY_FIELD("Marker", lambda_shape_text)
 
-#define FIELD_INDEX(name, ...) name,
-#define FIELD_ROW(name, ...)   __VA_ARGS__,
 #define MEMBERS(list)          enum { list(FIELD_INDEX) };
 #define OPERATION(name, target, list)                                                                        \
     static void name(struct request *request);                                                               \
-    void lambda_##name(struct func *func, struct rest_call *call)                                            \
+    void lambda_##name(void *func, struct rest_call *call)                                                   \
     {                                                                                                        \
-        static const struct field fields[] = {list(FIELD_ROW)};                                              \
+        static const struct shape_field fields[] = {list(FIELD_ROW)};                                              \
         lambda_run(func, call, fields, FIELD_COUNT(fields), target, name);                                   \
     }                                                                                                        \
     static void name(struct request *request)
-
-/* ---- shapes that several operations share (lambda_shapes.c) ---- */
-
-extern const struct shape lambda_shape_text, lambda_shape_bool, lambda_shape_blob;
-extern const struct shape lambda_shape_function_name,
-    lambda_shape_function_name_long; /* long: with dots, up to 170 */
-extern const struct shape lambda_shape_qualifier, lambda_shape_version, lambda_shape_alias,
-    lambda_shape_description;
-extern const struct shape lambda_shape_max_items, lambda_shape_max_items_50, lambda_shape_tags,
-    lambda_shape_destinations;
-extern const struct shape lambda_shape_architectures;
-/* One or more of letters, digits and the given others. */
-bool text_consists_of(struct slice text, const char *others);
-bool text_is_number(struct slice text);
-bool text_is_account(struct slice text); /* twelve digits */
-/* Takes what stands before the next colon off the front. */
-struct slice lambda_take_field(struct slice *rest);
 
 /* ---- answers (lambda_answer.c) ---- */
 
@@ -194,7 +84,7 @@ bool lambda_unavailable(
 /* arn:aws:lambda:...:function:NAME[:QUALIFIER] */
 struct slice lambda_arn(struct func *func, struct arena *arena, struct slice name, struct slice qualifier);
 /* Ends the call when the RevisionId was given and is another one; true: go on. */
-bool lambda_revision_fits(struct rest_call *call, const struct node *given, const struct document *document);
+bool lambda_revision_fits(struct rest_call *call, const struct shape_node *given, const struct document *document);
 
 /* ---- targets: which function a request is about ---- */
 
@@ -203,8 +93,8 @@ struct target {
 };
 
 /* From the member FunctionName and, where the operation has one, Qualifier. False: answered. */
-bool lambda_target(struct func *func, struct rest_call *call, const struct node *name,
-                   const struct node *qualifier, struct target *out);
+bool lambda_target(struct func *func, struct rest_call *call, const struct shape_node *name,
+                   const struct shape_node *qualifier, struct target *out);
 /* ---- changes ---- */
 
 enum step { STEP_ANSWERED, STEP_COMMIT, STEP_NOTHING };
@@ -232,12 +122,12 @@ bool lambda_delete_part(struct change *change, const char *prefix, struct slice 
 /* ---- lists ---- */
 
 #define LIST_MOST 50 /* Lambda answers at most so many at once, whatever was asked for */
-uint32_t lambda_list_max(const struct node *max);
+uint32_t lambda_list_max(const struct shape_node *max);
 /* Ends a list, whose bracket is open; marker: of the next page, NULL data: there is none. */
 void lambda_list_end(const struct request *request, struct slice marker);
 /* The parts of the entry that have the prefix and are wanted (NULL: all), from the marker on. */
 void lambda_list_parts(const struct request *request, const char *member, const char *prefix,
-                       const struct node *marker, const struct node *max,
+                       const struct shape_node *marker, const struct shape_node *max,
                        bool (*is_wanted)(const struct request *request, const struct part *part),
                        lambda_put *put);
 
@@ -273,7 +163,7 @@ struct code {
 enum code_member { CODE_MEMBERS(FIELD_INDEX) CODE_MEMBER_COUNT };
 
 /* Looks at the code, and unpacks an archive. False: answered. */
-bool lambda_code_read(struct request *request, const struct node *nodes, struct code *out);
+bool lambda_code_read(struct request *request, const struct shape_node *nodes, struct code *out);
 /* Stores the archive, claimed until lambda_code_end. False: answered. */
 bool lambda_code_store(struct func *func, struct rest_call *call, struct code *code);
 void lambda_code_end(struct func *func, struct code *code);
@@ -305,11 +195,11 @@ void lambda_code_apply(const struct code *code, struct document *document, struc
     X(CONFIG_TENANCY, FIELD("TenancyConfig", shape_empty))                                                   \
     X(CONFIG_QUIPU, FIELD("Quipu", shape_quipu))
 enum configuration_member { CONFIG_LIST(FIELD_INDEX) CONFIG_MEMBERS };
-extern const struct field configuration_fields[CONFIG_MEMBERS];
+extern const struct shape_field configuration_fields[CONFIG_MEMBERS];
 
 /* Checks what the constraints cannot say and puts the given members into the version's document. The
  * document has the code already. False: answered. */
-bool configuration_apply(struct request *request, const struct node *nodes, struct document *document);
+bool configuration_apply(struct request *request, const struct shape_node *nodes, struct document *document);
 /* What a new function has where nothing was given. */
 void configuration_defaults(struct slice name, struct document *document, struct arena *arena);
 /* The version is another one than before: when, which. */
@@ -321,10 +211,10 @@ void configuration_put(struct buf *out, struct func *func, const struct entry *e
                        struct slice qualifier, struct arena *arena);
 
 /* Whether a layer may be for these runtimes. False: answered. */
-bool lambda_check_runtimes(struct rest_call *call, const struct node *list);
+bool lambda_check_runtimes(struct rest_call *call, const struct shape_node *list);
 /* lambda_layer.c: puts the layers into the version's document, and checks the size of all its code. The
  * document has the code already. False: answered. */
-bool layers_apply(struct request *request, const struct node *layers, struct document *document);
+bool layers_apply(struct request *request, const struct shape_node *layers, struct document *document);
 
 /* Publishes the version: changes head and documents. Answers its number's text; the same as the last one's
  * when nothing has changed since. NULL data: answered. */
@@ -350,7 +240,7 @@ struct slice version_publish(struct request *request, struct change *change, con
     X(get_code_signing) X(provisioned_concurrency)
 // clang-format on
 
-#define X(name) void lambda_##name(struct func *func, struct rest_call *call);
+#define X(name) void lambda_##name(void *func, struct rest_call *call);
 LAMBDA_OPERATIONS(X)
 #undef X
 

@@ -53,9 +53,9 @@ static bool version_is_there(const struct request *request, const struct entry *
 
 static bool check_routing(const struct request *request, const struct entry *entry, struct slice version)
 {
-    const struct node *routing = &request->nodes[ALIAS_ROUTING];
+    const struct shape_node *routing = &request->nodes[ALIAS_ROUTING];
     if (!routing->present || !routing->nodes[0].count) return true;
-    const struct node *weights = &routing->nodes[0];
+    const struct shape_node *weights = &routing->nodes[0];
     if (weights->count > 1)
         return lambda_refuse(request->call,
                              "Number of items in AdditionalVersionWeights cannot be greater than 1");
@@ -74,7 +74,7 @@ static bool check_routing(const struct request *request, const struct entry *ent
 /* Sets what was given. */
 static enum step alias_apply(struct request *request, struct change *change, struct document *alias)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct arena *arena = request->arena;
     node_set(alias, "FunctionVersion", &nodes[ALIAS_VERSION], arena);
     struct slice version = document_text(alias, "FunctionVersion", arena);
@@ -174,7 +174,7 @@ MEMBERS(ALIAS_LIST)
 
 static bool has_version(const struct request *request, const struct part *part)
 {
-    const struct node *version = &request->nodes[LIST_VERSION];
+    const struct shape_node *version = &request->nodes[LIST_VERSION];
     return !version->present ||
            slice_equal(document_text(&part->document, "FunctionVersion", request->arena), version->text);
 }

@@ -7,7 +7,8 @@
 
 /* The exceptions whose message has a capital letter in the service's replies; the others' has none. */
 static const char *const with_capital[] = {"ResourceNotFoundException", "ServiceException",
-                                           "InvalidRuntimeException", "AccessDeniedException", NULL};
+                                           "InvalidRuntimeException",   "AccessDeniedException",
+                                           "ResourceInUseException",    NULL};
 
 void lambda_done(struct rest_call *call, int status)
 {
@@ -94,7 +95,8 @@ bool lambda_missing(const struct request *request, struct slice qualifier)
     return lambda_not_found(request->func, request->call, request->name, qualifier);
 }
 
-bool lambda_revision_fits(struct rest_call *call, const struct node *given, const struct document *document)
+bool lambda_revision_fits(struct rest_call *call, const struct shape_node *given,
+                          const struct document *document)
 {
     if (!given->present || slice_equal(given->text, document_text(document, "RevisionId", call->arena)))
         return true;
@@ -109,8 +111,8 @@ bool lambda_revision_fits(struct rest_call *call, const struct node *given, cons
 static bool is_reachable(struct func *func, struct rest_call *call, struct slice text)
 {
     if (!slice_starts(text, SLICE("arn:"))) return true;
-    for (int i = 0; i < 3; i++) lambda_take_field(&text);
-    struct slice region = lambda_take_field(&text), account = lambda_take_field(&text);
+    for (int i = 0; i < 3; i++) slice_cut(&text, ':');
+    struct slice region = slice_cut(&text, ':'), account = slice_cut(&text, ':');
     if (!slice_equal(region, func->region))
         return lambda_error(call, 404, "ResourceNotFoundException",
                             "Functions from '%.*s' are not reachable in this region ('%.*s')",
@@ -121,8 +123,8 @@ static bool is_reachable(struct func *func, struct rest_call *call, struct slice
                         SLICE_ARG(func->account), SLICE_ARG(account));
 }
 
-bool lambda_target(struct func *func, struct rest_call *call, const struct node *name,
-                   const struct node *qualifier, struct target *out)
+bool lambda_target(struct func *func, struct rest_call *call, const struct shape_node *name,
+                   const struct shape_node *qualifier, struct target *out)
 {
     if (!is_reachable(func, call, name->text)) return false;
     if (!function_name_parse(name->text, &out->name, &out->qualifier))
@@ -138,12 +140,17 @@ bool lambda_target(struct func *func, struct rest_call *call, const struct node 
     return true;
 }
 
-static const struct node *node_named(const struct field *fields, uint32_t count, const struct node *nodes,
-                                     const char *name)
+static const struct shape_node *node_named(const struct shape_field *fields, uint32_t count,
+                                           const struct shape_node *nodes, const char *name)
 {
     for (uint32_t i = 0; i < count; i++)
         if (strcmp(fields[i].name, name) == 0) return &nodes[i];
     return NULL;
+}
+
+struct slice lambda_qualifier(const struct request *request)
+{
+    return request->qualifier.len ? request->qualifier : SLICE(PART_LATEST);
 }
 
 bool lambda_find(struct request *request)
@@ -156,10 +163,10 @@ bool lambda_find(struct request *request)
 
 #define MEMBERS_MAX 40 /* more than any request has */
 
-void lambda_run(struct func *func, struct rest_call *call, const struct field *fields, uint32_t count,
+void lambda_run(struct func *func, struct rest_call *call, const struct shape_field *fields, uint32_t count,
                 int target, void (*serve)(struct request *request))
 {
-    struct node nodes[MEMBERS_MAX]; /* not in the arena, which is gone when the call was answered */
+    struct shape_node nodes[MEMBERS_MAX]; /* not in the arena, which is gone when the call was answered */
     struct target found = {0};
     ensure(count <= MEMBERS_MAX);
     if (!lambda_decode(call, fields, count, nodes)) return;
@@ -252,7 +259,7 @@ bool lambda_delete_part(struct change *change, const char *prefix, struct slice 
 
 /* ---- lists ---- */
 
-uint32_t lambda_list_max(const struct node *max)
+uint32_t lambda_list_max(const struct shape_node *max)
 {
     return max->present && max->integer < LIST_MOST ? (uint32_t)max->integer : LIST_MOST;
 }
@@ -266,7 +273,7 @@ void lambda_list_end(const struct request *request, struct slice marker)
 }
 
 void lambda_list_parts(const struct request *request, const char *member, const char *prefix,
-                       const struct node *marker, const struct node *max,
+                       const struct shape_node *marker, const struct shape_node *max,
                        bool (*is_wanted)(const struct request *request, const struct part *part),
                        lambda_put *put)
 {

@@ -20,9 +20,9 @@ struct place {
 
 /* ---- values as Java prints them ---- */
 
-static void put_value(struct buf *out, const struct node *node);
+static void put_value(struct buf *out, const struct shape_node *node);
 
-static void put_many(struct buf *out, const struct node *node, char open, char close)
+static void put_many(struct buf *out, const struct shape_node *node, char open, char close)
 {
     buf_byte(out, (unsigned char)open);
     for (uint32_t i = 0; i < node->count; i++) {
@@ -43,7 +43,7 @@ static void put_double(struct buf *out, double value)
     if (!memchr(out->data + start, '.', out->len - start)) buf_text(out, ".0");
 }
 
-static void put_value(struct buf *out, const struct node *node)
+static void put_value(struct buf *out, const struct shape_node *node)
 {
     if (!node->present) {
         buf_text(out, "null");
@@ -51,6 +51,7 @@ static void put_value(struct buf *out, const struct node *node)
     }
     switch (node->shape->kind) {
     case SHAPE_STRING: buf_slice(out, node->text); return;
+    case SHAPE_TIME:
     case SHAPE_INTEGER: json_put_int(out, node->integer); return;
     case SHAPE_DOUBLE: put_double(out, node->real); return;
     case SHAPE_BOOL: buf_slice(out, node->truth ? SLICE("true") : SLICE("false")); return;
@@ -82,7 +83,7 @@ static void cut_value(struct buf *out, size_t start)
 }
 
 /* Begins the next violation; what must be satisfied is written behind. False when there are enough. */
-static bool violation(struct checker *checker, const struct place *place, const struct node *node)
+static bool violation(struct checker *checker, const struct place *place, const struct shape_node *node)
 {
     struct buf *out = checker->out;
     if (*checker->count == VIOLATIONS_MAX) return false;
@@ -119,7 +120,7 @@ static bool has_rule(const struct shape *shape, enum rule rule)
                                   : shape->choices != NULL;
 }
 
-static bool breaks_rule(const struct node *node, enum rule rule)
+static bool breaks_rule(const struct shape_node *node, enum rule rule)
 {
     const struct shape *shape = node->shape;
     if (!has_rule(shape, rule)) return false;
@@ -177,28 +178,33 @@ static void put_rules(struct buf *out, const char *begin, const struct shape *sh
     buf_byte(out, ']');
 }
 
-static bool is_broken(const struct node *node)
+static bool is_broken(const struct shape_node *node)
 {
     bool broken = !node->present;
     for (enum rule rule = 0; rule < RULES && !broken; rule++) broken = breaks_rule(node, rule);
     return broken;
 }
 
-static void check_fields(struct checker *checker, const struct place *parent, const struct field *fields,
-                         uint32_t count, const struct node *nodes);
+static void check_fields(struct checker *checker, const struct place *parent,
+                         const struct shape_field *fields, uint32_t count, const struct shape_node *nodes);
 
-static void check_elements(struct checker *checker, const struct place *place, const struct node *node)
+static void check_elements(struct checker *checker, const struct place *place, const struct shape_node *node)
 {
     const struct shape *shape = node->shape;
     for (uint32_t i = 0; shape->key && i < node->count; i++) {
-        struct node key = {.shape = shape->key, .present = true, .text = node->keys[i]};
+        struct shape_node key = {.shape = shape->key, .present = true, .text = node->keys[i]};
         if (!is_broken(&key)) continue;
         if (!violation(checker, place, node)) return;
         put_rules(checker->out, "Map keys", shape->key, true);
         break;
     }
-    for (uint32_t i = 0; shape->of->kind == SHAPE_STRUCT && i < node->count; i++)
-        check_fields(checker, place, shape->of->fields, shape->of->field_count, node->nodes[i].nodes);
+    for (uint32_t i = 0; shape->of->kind == SHAPE_STRUCT && i < node->count; i++) {
+        char number[24];
+        struct place element = {place, number};
+        snprintf(number, sizeof number, "%u.member", i + 1);
+        if (node->nodes[i].present)
+            check_fields(checker, &element, shape->of->fields, shape->of->field_count, node->nodes[i].nodes);
+    }
     for (uint32_t i = 0; i < node->count; i++) {
         if (!is_broken(&node->nodes[i])) continue;
         if (violation(checker, place, node))
@@ -209,8 +215,8 @@ static void check_elements(struct checker *checker, const struct place *place, c
 
 /* ---- one value ---- */
 
-static void check_one(struct checker *checker, const struct place *place, const struct field *field,
-                      const struct node *node)
+static void check_one(struct checker *checker, const struct place *place, const struct shape_field *field,
+                      const struct shape_node *node)
 {
     if (!node->present) {
         if (field->required && violation(checker, place, node))
@@ -226,8 +232,8 @@ static void check_one(struct checker *checker, const struct place *place, const 
         check_elements(checker, place, node);
 }
 
-static void check_fields(struct checker *checker, const struct place *parent, const struct field *fields,
-                         uint32_t count, const struct node *nodes)
+static void check_fields(struct checker *checker, const struct place *parent,
+                         const struct shape_field *fields, uint32_t count, const struct shape_node *nodes)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct place place = {parent, fields[i].name};
@@ -235,8 +241,8 @@ static void check_fields(struct checker *checker, const struct place *parent, co
     }
 }
 
-void lambda_check(struct buf *out, unsigned *count, const struct field *fields, uint32_t field_count,
-                  const struct node *nodes)
+void lambda_check(struct buf *out, unsigned *count, const struct shape_field *fields, uint32_t field_count,
+                  const struct shape_node *nodes)
 {
     struct checker checker = {out, count};
     check_fields(&checker, NULL, fields, field_count, nodes);

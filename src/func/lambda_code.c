@@ -14,7 +14,7 @@
 
 /* ---- archives ---- */
 
-static bool read_archive(struct func *func, struct rest_call *call, const struct node *node, struct code *out)
+static bool read_archive(struct func *func, struct rest_call *call, const struct shape_node *node, struct code *out)
 {
     char error[512] = "";
     if (base64_decode(call->arena, node->text, &out->zip) != BASE64_OK)
@@ -62,9 +62,9 @@ static bool is_table_name(struct slice name, size_t least, size_t most)
     return name.len >= least && name.len <= most && text_consists_of(name, "-_.");
 }
 
-static bool check_ours(struct rest_call *call, const struct node *nodes)
+static bool check_ours(struct rest_call *call, const struct shape_node *nodes)
 {
-    const struct node *directory = &nodes[CODE_DIRECTORY], *url = &nodes[CODE_URL];
+    const struct shape_node *directory = &nodes[CODE_DIRECTORY], *url = &nodes[CODE_URL];
     if (nodes[CODE_SECRET].present && !url->present)
         return lambda_refuse(call, "Code.Secret goes with Code.Url.");
     if (directory->present && !(directory->text.len && is_folder(directory->text, call->arena)))
@@ -81,9 +81,9 @@ static bool check_ours(struct rest_call *call, const struct node *nodes)
     return true;
 }
 
-static bool check_pattern(struct func *func, struct rest_call *call, const struct node *nodes)
+static bool check_pattern(struct func *func, struct rest_call *call, const struct shape_node *nodes)
 {
-    const struct node *pattern = &nodes[CODE_PATTERN], *body = &nodes[CODE_BODY];
+    const struct shape_node *pattern = &nodes[CODE_PATTERN], *body = &nodes[CODE_BODY];
     struct buf why = {0};
     if (body->present && !pattern->present) return lambda_refuse(call, "Code.Body goes with Code.Pattern.");
     bool fine = !pattern->present ||
@@ -94,24 +94,9 @@ static bool check_pattern(struct func *func, struct rest_call *call, const struc
     return fine;
 }
 
-/* The members of ours as one object. */
-static void read_ours(struct rest_call *call, const struct node *nodes, struct code *out)
-{
-    static const struct field ours[] = {CODE_OURS(FIELD_ROW)};
-    struct buf json = {0};
-    buf_byte(&json, '{');
-    for (uint32_t i = 0; i < FIELD_COUNT(ours); i++)
-        if (nodes[CODE_DIRECTORY + i].present)
-            compose(&json, "%,%s:%s", slice_of(ours[i].name), nodes[CODE_DIRECTORY + i].text);
-    buf_byte(&json, '}');
-    out->ours = arena_take(call->arena, &json);
-    out->sha256 = code_sha256(out->ours, call->arena);
-    out->needs_runtime = nodes[CODE_DIRECTORY].present;
-}
-
 /* ---- the whole ---- */
 
-bool lambda_code_read(struct request *request, const struct node *nodes, struct code *out)
+bool lambda_code_read(struct request *request, const struct shape_node *nodes, struct code *out)
 {
     struct func *func = request->func;
     struct rest_call *call = request->call;
@@ -133,7 +118,17 @@ bool lambda_code_read(struct request *request, const struct node *nodes, struct 
             "Please provide one source for function code: ZipFile, Directory, Url, Table, Queue or Pattern.");
     if (nodes[CODE_ZIP_FILE].present) return read_archive(func, call, &nodes[CODE_ZIP_FILE], out);
     if (!check_ours(call, nodes) || !check_pattern(func, call, nodes)) return false;
-    read_ours(call, nodes, out);
+    /* The members of ours as one object. */
+    static const struct shape_field ours[] = {CODE_OURS(FIELD_ROW)};
+    struct buf json = {0};
+    buf_byte(&json, '{');
+    for (uint32_t i = 0; i < FIELD_COUNT(ours); i++)
+        if (nodes[CODE_DIRECTORY + i].present)
+            compose(&json, "%,%s:%s", slice_of(ours[i].name), nodes[CODE_DIRECTORY + i].text);
+    buf_byte(&json, '}');
+    out->ours = arena_take(call->arena, &json);
+    out->sha256 = code_sha256(out->ours, call->arena);
+    out->needs_runtime = nodes[CODE_DIRECTORY].present;
     return true;
 }
 

@@ -18,10 +18,10 @@ static bool has_no_space(struct slice text)
 
 static bool is_role(struct slice text)
 {
-    struct slice arn = lambda_take_field(&text), partition = lambda_take_field(&text);
-    struct slice service = lambda_take_field(&text), region = lambda_take_field(&text);
+    struct slice arn = slice_cut(&text, ':'), partition = slice_cut(&text, ':');
+    struct slice service = slice_cut(&text, ':'), region = slice_cut(&text, ':');
     return slice_equal(arn, SLICE("arn")) && (!partition.len || slice_starts(partition, SLICE("aws"))) &&
-           slice_equal(service, SLICE("iam")) && !region.len && text_is_account(lambda_take_field(&text)) &&
+           slice_equal(service, SLICE("iam")) && !region.len && text_is_account(slice_cut(&text, ':')) &&
            slice_starts(text, SLICE("role")) && text_consists_of(slice_from(text, 4), "_+=,.@-/");
 }
 
@@ -74,7 +74,8 @@ STRUCT_SHAPE(shape_environment, FIELD("Variables", shape_variables));
 STRUCT_SHAPE(shape_tracing, FIELD("Mode", shape_tracing_mode));
 static bool is_mount_path(struct slice text)
 {
-    struct slice start = SLICE("/mnt/"), name = slice_starts(text, start) ? slice_from(text, start.len) : SLICE_NONE;
+    struct slice start = SLICE("/mnt/"),
+                 name = slice_starts(text, start) ? slice_from(text, start.len) : SLICE_NONE;
     return text_consists_of(name, "-_.") && !slice_equal(name, SLICE(".")) && !slice_equal(name, SLICE(".."));
 }
 static const struct shape shape_mount_path = {
@@ -83,7 +84,8 @@ static const struct shape shape_mount_path = {
     .pattern = "/mnt/[a-zA-Z0-9-_.]+",
 };
 static const struct shape shape_file_arn = {TEXT_UP_TO(200)};
-STRUCT_SHAPE(shape_file_system, REQUIRED("Arn", shape_file_arn), REQUIRED("LocalMountPath", shape_mount_path));
+STRUCT_SHAPE(shape_file_system, REQUIRED("Arn", shape_file_arn),
+             REQUIRED("LocalMountPath", shape_mount_path));
 STRUCT_SHAPE(shape_image, FIELD("EntryPoint", shape_texts), FIELD("Command", shape_texts),
              FIELD("WorkingDirectory", lambda_shape_text));
 STRUCT_SHAPE(shape_storage, REQUIRED("Size", shape_storage_size));
@@ -100,12 +102,12 @@ static const struct shape shape_empty = {.kind = SHAPE_STRUCT};
 static const struct shape shape_file_systems = {
     .kind = SHAPE_LIST, .of = &shape_file_system, .has_max = true, .max = 1};
 
-const struct field configuration_fields[CONFIG_MEMBERS] = {CONFIG_LIST(FIELD_ROW)};
+const struct shape_field configuration_fields[CONFIG_MEMBERS] = {CONFIG_LIST(FIELD_ROW)};
 
 /* ---- what is not offered ---- */
 
 /* An access point of EFS, whose files are in a folder of the server's own; or a folder of this machine. */
-static bool check_files(struct request *request, const struct node *list)
+static bool check_files(struct request *request, const struct shape_node *list)
 {
     struct rest_call *call = request->call;
     struct sandbox *sandbox = request->func->options.sandbox;
@@ -113,25 +115,27 @@ static bool check_files(struct request *request, const struct node *list)
     if (!list->present || !list->count) return true;
     struct slice arn = list->nodes[0].nodes[0].text;
     const char *path = arena_printf(call->arena, "%.*s", SLICE_ARG(arn)).data;
-    struct slice rest = arn, first = lambda_take_field(&rest), partition = lambda_take_field(&rest);
+    struct slice rest = arn, first = slice_cut(&rest, ':'), partition = slice_cut(&rest, ':');
     const char *name = strstr(path, ":access-point/fsap-");
     bool is_point = slice_equal(first, SLICE("arn")) && partition.len &&
                     slice_starts(rest, SLICE("elasticfilesystem:")) && name &&
                     text_consists_of(slice_of(name + 19), "");
     if (!is_point && path[0] != '/')
-        return lambda_refuse(call,
-                             "The Arn of a file system should be that of an EFS access point, or a folder of this "
-                             "machine: %s",
-                             path);
+        return lambda_refuse(
+            call,
+            "The Arn of a file system should be that of an EFS access point, or a folder of this "
+            "machine: %s",
+            path);
     if (!is_point && (stat(path, &about) != 0 || !S_ISDIR(about.st_mode)))
         return lambda_refuse(call, "There is no folder %s on this machine.", path);
     if (sandbox && (!sandbox_has_own_tmp(sandbox) || access("/mnt", F_OK) != 0))
-        return lambda_refuse(call, "File systems cannot be mounted here: this machine has no mount namespaces, or no "
-                                   "folder /mnt.");
+        return lambda_refuse(
+            call, "File systems cannot be mounted here: this machine has no mount namespaces, or no "
+                  "folder /mnt.");
     return true;
 }
 
-static bool check_offered(struct request *request, const struct node *nodes)
+static bool check_offered(struct request *request, const struct shape_node *nodes)
 {
     struct rest_call *call = request->call;
     if (!check_files(request, &nodes[CONFIG_FILE_SYSTEMS])) return false;
@@ -160,7 +164,7 @@ static struct slice runtimes_text(struct arena *arena, bool (*is_listed)(struct 
     return arena_take(arena, &text);
 }
 
-bool lambda_check_runtimes(struct rest_call *call, const struct node *list)
+bool lambda_check_runtimes(struct rest_call *call, const struct shape_node *list)
 {
     uint32_t i = 0;
     while (i < list->count && runtime_is_named(list->nodes[i].text)) i++;
@@ -227,11 +231,11 @@ static bool is_reserved(struct slice name)
     return false;
 }
 
-static bool check_environment(struct rest_call *call, const struct node *node)
+static bool check_environment(struct rest_call *call, const struct shape_node *node)
 {
     struct buf text = {0};
     if (!node->present || !node->nodes[0].present) return true;
-    const struct node *variables = &node->nodes[0];
+    const struct shape_node *variables = &node->nodes[0];
     for (uint32_t i = 0; i < variables->count; i++)
         if (is_reserved(variables->keys[i]))
             buf_printf(&text, "%s%.*s", text.len ? ", " : "", SLICE_ARG(variables->keys[i]));
@@ -253,7 +257,8 @@ static bool check_environment(struct rest_call *call, const struct node *node)
 
 /* ---- concurrency of one process ---- */
 
-static bool apply_concurrency(struct rest_call *call, const struct node *nodes, struct document *document)
+static bool apply_concurrency(struct rest_call *call, const struct shape_node *nodes,
+                              struct document *document)
 {
     struct document ours = document_object(document, "Quipu", call->arena);
     struct slice given = SLICE_NONE;
@@ -275,7 +280,7 @@ static bool apply_concurrency(struct rest_call *call, const struct node *nodes, 
 
 /* ---- the whole ---- */
 
-static bool check_dead_letters(struct func *func, struct rest_call *call, const struct node *node)
+static bool check_dead_letters(struct func *func, struct rest_call *call, const struct shape_node *node)
 {
     if (!node->present || !node->nodes[0].present || !node->nodes[0].text.len) return true;
     const char *fault = destination_fault(func, node->nodes[0].text);
@@ -284,24 +289,23 @@ static bool check_dead_letters(struct func *func, struct rest_call *call, const 
 }
 
 /* An empty ARN takes a setting back. */
-static bool is_taken_back(enum configuration_member member, const struct node *node)
+static bool is_taken_back(enum configuration_member member, const struct shape_node *node)
 {
     if (member == CONFIG_KMS_KEY) return !node->text.len;
     if (member == CONFIG_FILE_SYSTEMS) return !node->count;
     return member == CONFIG_DEAD_LETTERS && !(node->nodes[0].present && node->nodes[0].text.len);
 }
 
-static void set_members(struct rest_call *call, const struct node *nodes, struct document *document)
+static void set_members(struct rest_call *call, const struct shape_node *nodes, struct document *document)
 {
     for (int i = 0; i < CONFIG_MEMBERS; i++) {
-        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_LOGGING)
-            continue;
+        if (!nodes[i].present || i == CONFIG_QUIPU || i == CONFIG_LAYERS || i == CONFIG_LOGGING) continue;
         struct slice json = node_json(&nodes[i], call->arena);
         if (is_taken_back((enum configuration_member)i, &nodes[i])) json = SLICE_NONE;
         document_set(document, configuration_fields[i].name, json, call->arena);
     }
     if (!nodes[CONFIG_SNAP_START].present) return;
-    const struct node *apply_on = &nodes[CONFIG_SNAP_START].nodes[0];
+    const struct shape_node *apply_on = &nodes[CONFIG_SNAP_START].nodes[0];
     document_set(document, "SnapStart",
                  compose_in(call->arena, "{'ApplyOn':%s,'OptimizationStatus':'Off'}",
                             apply_on->present ? apply_on->text : SLICE("None")),
@@ -309,7 +313,7 @@ static void set_members(struct rest_call *call, const struct node *nodes, struct
 }
 
 /* A LoggingConfig that says only half keeps the other half. Levels belong to the format JSON: they go with it. */
-static bool apply_logging(struct rest_call *call, const struct node *node, struct document *document)
+static bool apply_logging(struct rest_call *call, const struct shape_node *node, struct document *document)
 {
     struct arena *arena = call->arena;
     struct document given, logging = document_object(document, "LoggingConfig", arena);
@@ -333,7 +337,7 @@ static bool apply_logging(struct rest_call *call, const struct node *node, struc
     return true;
 }
 
-bool configuration_apply(struct request *request, const struct node *nodes, struct document *document)
+bool configuration_apply(struct request *request, const struct shape_node *nodes, struct document *document)
 {
     struct rest_call *call = request->call;
     if (!check_offered(request, nodes) || !check_environment(call, &nodes[CONFIG_ENVIRONMENT]) ||
@@ -394,8 +398,8 @@ void configuration_put(struct buf *out, struct func *func, const struct entry *e
     if (entry_part_of(entry, PART_URL, qualifier.len ? qualifier : part->name)) {
         has_ours = true;
         document_set_text(&ours, "UrlPath",
-                          arena_printf(arena, "/_url/%.*s%s%.*s/", SLICE_ARG(entry->name), qualifier.len ? ":" : "",
-                                       SLICE_ARG(qualifier)),
+                          arena_printf(arena, "/_url/%.*s%s%.*s/", SLICE_ARG(entry->name),
+                                       qualifier.len ? ":" : "", SLICE_ARG(qualifier)),
                           arena);
     }
     compose(

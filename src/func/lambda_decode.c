@@ -1,10 +1,13 @@
 /* Requests into nodes: path, query, headers and body against a table of fields. A type that does not fit is
  * refused at once; what breaks a constraint is collected and told together. */
+#include <math.h>
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "calendar/calendar.h"
 #include "func/lambda.h"
 
+#define SECONDS_MAX     253402300800.0 /* the year 10000 */
 #define MAP_MEMBERS_MAX 4096 /* more than any map may hold; each new key is compared with all others */
 
 struct decoder {
@@ -13,7 +16,7 @@ struct decoder {
     const char *wanted, *found; /* types, when they do not fit */
 };
 
-static bool decode_value(struct decoder *decoder, const struct shape *shape, struct node *node);
+static bool decode_value(struct decoder *decoder, const struct shape *shape, struct shape_node *node);
 
 static const char *kind_text(enum json_kind kind)
 {
@@ -28,13 +31,19 @@ static const char *kind_text(enum json_kind kind)
     }
 }
 
+/* Both answer false. */
+static bool unfit(struct decoder *decoder, const char *wanted, enum json_kind found)
+{
+    decoder->wanted = wanted;
+    decoder->found = kind_text(found);
+    return false;
+}
+
 static bool mismatch(struct decoder *decoder, const char *wanted)
 {
     enum json_kind kind = json_peek(&decoder->reader);
     if (kind == JSON_FAULT || kind == JSON_END) return json_fail(&decoder->reader, "unexpected end");
-    decoder->wanted = wanted;
-    decoder->found = kind_text(kind);
-    return false;
+    return unfit(decoder, wanted, kind);
 }
 
 static bool text_to_integer(struct slice text, int64_t *out)
@@ -57,7 +66,7 @@ static void *grow(struct arena *arena, void *array, uint32_t count, size_t size)
     return more;
 }
 
-static bool decode_list(struct decoder *decoder, const struct shape *shape, struct node *node)
+static bool decode_list(struct decoder *decoder, const struct shape *shape, struct shape_node *node)
 {
     if (json_peek(&decoder->reader) != JSON_ARRAY) return mismatch(decoder, "a List");
     json_enter(&decoder->reader);
@@ -68,7 +77,7 @@ static bool decode_list(struct decoder *decoder, const struct shape *shape, stru
     return true;
 }
 
-static bool decode_map(struct decoder *decoder, const struct shape *shape, struct node *node)
+static bool decode_map(struct decoder *decoder, const struct shape *shape, struct shape_node *node)
 {
     struct slice key;
     if (json_peek(&decoder->reader) != JSON_OBJECT) return mismatch(decoder, "a Map");
@@ -87,14 +96,15 @@ static bool decode_map(struct decoder *decoder, const struct shape *shape, struc
     return true;
 }
 
-static bool decode_fields(struct decoder *decoder, const struct field *fields, uint32_t count,
-                          struct node *nodes)
+static bool decode_fields(struct decoder *decoder, const struct shape_field *fields, uint32_t count,
+                          struct shape_node *nodes)
 {
     struct slice name;
     json_enter(&decoder->reader);
     while (json_member(&decoder->reader, &name)) {
         uint32_t at = 0;
-        while (at < count && (fields[at].source != IN_BODY || !slice_equal(slice_of(fields[at].name), name)))
+        while (at < count &&
+               (fields[at].source != FROM_BODY || !slice_equal(slice_of(fields[at].name), name)))
             at++;
         bool fits = at < count ? decode_value(decoder, fields[at].shape, &nodes[at])
                                : json_skip(&decoder->reader);
@@ -103,12 +113,28 @@ static bool decode_fields(struct decoder *decoder, const struct field *fields, u
     return true;
 }
 
-static bool decode_value(struct decoder *decoder, const struct shape *shape, struct node *node)
+static bool decode_time(struct decoder *decoder, struct shape_node *node, enum json_kind kind)
+{
+    struct slice text;
+    bool fits = false;
+    if (kind == JSON_STRING) {
+        if (!json_string(&decoder->reader, &text)) return false;
+        fits = moment_parse(text, &node->integer) && node->integer >= 0;
+    } else if (kind == JSON_NUMBER) {
+        if (!json_number(&decoder->reader, &text)) return false;
+        double seconds = strtod(arena_printf(decoder->arena, "%.*s", SLICE_ARG(text)).data, NULL);
+        fits = seconds >= 0 && seconds < SECONDS_MAX;
+        if (fits) node->integer = llround(seconds * 1000);
+    }
+    return fits || unfit(decoder, "a Timestamp", kind);
+}
+
+static bool decode_value(struct decoder *decoder, const struct shape *shape, struct shape_node *node)
 {
     struct json_reader *reader = &decoder->reader;
     enum json_kind kind = json_peek(reader);
     struct slice text;
-    *node = (struct node){.shape = shape, .present = kind != JSON_NULL};
+    *node = (struct shape_node){.shape = shape, .present = kind != JSON_NULL};
     if (!node->present) return json_skip(reader);
     switch (shape->kind) {
     case SHAPE_STRING:
@@ -117,10 +143,7 @@ static bool decode_value(struct decoder *decoder, const struct shape *shape, str
     case SHAPE_INTEGER:
         if (kind != JSON_NUMBER) return mismatch(decoder, "an Integer");
         if (!json_number(reader, &text)) return false;
-        if (text_to_integer(text, &node->integer)) return true;
-        decoder->wanted = "an Integer";
-        decoder->found = "NUMBER_VALUE";
-        return false;
+        return text_to_integer(text, &node->integer) || unfit(decoder, "an Integer", kind);
     case SHAPE_DOUBLE:
         if (kind != JSON_NUMBER) return mismatch(decoder, "a Double");
         if (!json_number(reader, &text)) return false;
@@ -129,6 +152,7 @@ static bool decode_value(struct decoder *decoder, const struct shape *shape, str
     case SHAPE_BOOL:
         node->truth = kind == JSON_TRUE;
         return node->truth || kind == JSON_FALSE ? json_skip(reader) : mismatch(decoder, "a Boolean");
+    case SHAPE_TIME: return decode_time(decoder, node, kind);
     case SHAPE_STRUCT:
         if (kind != JSON_OBJECT) return mismatch(decoder, "an Object");
         node->nodes = arena_zero(decoder->arena, shape->field_count * sizeof *node->nodes);
@@ -142,23 +166,24 @@ static bool decode_value(struct decoder *decoder, const struct shape *shape, str
 
 /* ---- path, query, headers ---- */
 
-static const char *take_outside(struct rest_call *call, const struct field *field, struct node *node)
+static const char *take_outside(struct rest_call *call, const struct shape_field *field,
+                                struct shape_node *node)
 {
     const char *wire = field->wire ? field->wire : field->name;
     struct slice text;
     if (field->shape->kind == SHAPE_LIST) { /* it stands in the query as a name that is repeated */
         while (node->count < LIMIT_TAGS * 2 && (text = rest_query_nth(call, wire, node->count)).data) {
             node->nodes = grow(call->arena, node->nodes, node->count, sizeof *node->nodes);
-            node->nodes[node->count++] = (struct node){
+            node->nodes[node->count++] = (struct shape_node){
                 .shape = field->shape->of, .present = true, .text = text};
         }
         node->present = node->count != 0;
         return NULL;
     }
-    text = field->source == IN_PATH    ? call->parameters[field->index]
-           : field->source == IN_QUERY ? rest_query(call, wire)
-                                       : call->header(call, slice_of(wire));
-    if (!text.data || (field->source != IN_PATH && !text.len)) return NULL;
+    text = field->source == FROM_PATH    ? call->parameters[field->index]
+           : field->source == FROM_QUERY ? rest_query(call, wire)
+                                         : call->header(call, slice_of(wire));
+    if (!text.data || (field->source != FROM_PATH && !text.len)) return NULL;
     node->present = true;
     node->text = text;
     if (field->shape->kind == SHAPE_INTEGER && !text_to_integer(text, &node->integer)) return field->name;
@@ -167,15 +192,15 @@ static const char *take_outside(struct rest_call *call, const struct field *fiel
 
 /* ---- the whole ---- */
 
-static bool has_body(const struct field *fields, uint32_t count)
+static bool has_body(const struct shape_field *fields, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
-        if (fields[i].source == IN_BODY) return true;
+        if (fields[i].source == FROM_BODY) return true;
     return false;
 }
 
-static const char *decode_body(struct rest_call *call, const struct field *fields, uint32_t count,
-                               struct node *nodes, struct slice *message)
+static const char *decode_body(struct rest_call *call, const struct shape_field *fields, uint32_t count,
+                               struct shape_node *nodes, struct slice *message)
 {
     struct decoder decoder = {.arena = call->arena};
     if (!call->body.len || !has_body(fields, count)) return NULL;
@@ -193,16 +218,15 @@ static const char *decode_body(struct rest_call *call, const struct field *field
     return "InvalidRequestContentException";
 }
 
-/* The exception, and its text in *message. NULL: all is well. */
-static const char *decode_request(struct rest_call *call, const struct field *fields, uint32_t count,
-                                  struct node *nodes, struct slice *message)
+const char *shape_read(struct rest_call *call, const struct shape_field *fields, uint32_t count,
+                       struct shape_node *nodes, struct slice *message)
 {
     struct buf violations = {0};
     unsigned violation_count = 0;
     memset(nodes, 0, count * sizeof *nodes);
     for (uint32_t i = 0; i < count; i++) {
         nodes[i].shape = fields[i].shape;
-        const char *bad = fields[i].source == IN_BODY ? NULL : take_outside(call, &fields[i], &nodes[i]);
+        const char *bad = fields[i].source == FROM_BODY ? NULL : take_outside(call, &fields[i], &nodes[i]);
         if (!bad) continue;
         *message = arena_printf(call->arena, "STRING_VALUE can not be converted to an Integer: %s", bad);
         return "SerializationException";
@@ -217,30 +241,17 @@ static const char *decode_request(struct rest_call *call, const struct field *fi
     return "ValidationException";
 }
 
-bool lambda_decode(struct rest_call *call, const struct field *fields, uint32_t count, struct node *nodes)
+bool lambda_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count,
+                   struct shape_node *nodes)
 {
     struct slice message = SLICE_NONE;
-    const char *fault = decode_request(call, fields, count, nodes, &message);
+    const char *fault = shape_read(call, fields, count, nodes, &message);
     return !fault || lambda_error(call, 400, fault, "%.*s", SLICE_ARG(message));
 }
 
 /* ---- nodes as JSON ---- */
 
-/* Of a list, a map, or the members of a struct that are there. */
-static void put_many(struct buf *out, const struct node *node)
-{
-    const struct shape *shape = node->shape;
-    uint32_t count = shape->kind == SHAPE_STRUCT ? shape->field_count : node->count;
-    for (uint32_t i = 0; i < count; i++) {
-        if (shape->kind == SHAPE_STRUCT && !node->nodes[i].present) continue;
-        compose(out, "%,");
-        if (shape->kind == SHAPE_STRUCT) compose(out, "%s:", slice_of(shape->fields[i].name));
-        if (shape->kind == SHAPE_MAP) compose(out, "%s:", node->keys[i]);
-        node_put_json(out, &node->nodes[i]);
-    }
-}
-
-void node_put_json(struct buf *out, const struct node *node)
+static void node_put_json(struct buf *out, const struct shape_node *node)
 {
     if (!node->present) {
         buf_text(out, "null");
@@ -250,6 +261,7 @@ void node_put_json(struct buf *out, const struct node *node)
     case SHAPE_STRING:
     case SHAPE_BLOB: json_put_string(out, node->text); return;
     case SHAPE_INTEGER: json_put_int(out, node->integer); return;
+    case SHAPE_TIME: seconds_put(out, node->integer); return;
     case SHAPE_DOUBLE: json_put_double(out, node->real); return;
     case SHAPE_BOOL: compose(out, "%b", node->truth); return;
     case SHAPE_LIST:
@@ -257,11 +269,20 @@ void node_put_json(struct buf *out, const struct node *node)
     case SHAPE_MAP: break;
     }
     buf_byte(out, node->shape->kind == SHAPE_LIST ? '[' : '{');
-    put_many(out, node);
+    /* Of a list, a map, or the members of a struct that are there. */
+    const struct shape *shape = node->shape;
+    uint32_t count = shape->kind == SHAPE_STRUCT ? shape->field_count : node->count;
+    for (uint32_t i = 0; i < count; i++) {
+        if (shape->kind == SHAPE_STRUCT && !node->nodes[i].present) continue;
+        compose(out, "%,");
+        if (shape->kind == SHAPE_STRUCT) compose(out, "%s:", slice_of(shape->fields[i].name));
+        if (shape->kind == SHAPE_MAP) compose(out, "%s:", node->keys[i]);
+        node_put_json(out, &node->nodes[i]);
+    }
     buf_byte(out, node->shape->kind == SHAPE_LIST ? ']' : '}');
 }
 
-struct slice node_json(const struct node *node, struct arena *arena)
+struct slice node_json(const struct shape_node *node, struct arena *arena)
 {
     struct buf json = {0};
     if (!node->present) return SLICE_NONE;
@@ -269,7 +290,7 @@ struct slice node_json(const struct node *node, struct arena *arena)
     return arena_take(arena, &json);
 }
 
-void node_set(struct document *document, const char *name, const struct node *node, struct arena *arena)
+void node_set(struct document *document, const char *name, const struct shape_node *node, struct arena *arena)
 {
     if (node->present) document_set(document, name, node_json(node, arena), arena);
 }

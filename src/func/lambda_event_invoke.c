@@ -18,17 +18,12 @@ MEMBERS(EVENT_PUT)
 
 enum { ON_SUCCESS, ON_FAILURE };
 
-static struct slice qualifier_of(const struct request *request)
-{
-    return request->qualifier.len ? request->qualifier : SLICE(PART_LATEST);
-}
-
 static bool answer_none(const struct request *request)
 {
     return lambda_error(
         request->call, 404, "ResourceNotFoundException",
         "The function %.*s doesn't have an EventInvokeConfig",
-        SLICE_ARG(lambda_arn(request->func, request->arena, request->name, qualifier_of(request))));
+        SLICE_ARG(lambda_arn(request->func, request->arena, request->name, lambda_qualifier(request))));
 }
 
 /* ---- what is stored, and shown ---- */
@@ -44,15 +39,15 @@ static void put_config(struct buf *out, const struct request *request, const str
     buf_byte(out, '}');
 }
 
-static const struct node *destination_node(const struct node *config, int when)
+static const struct shape_node *destination_node(const struct shape_node *config, int when)
 {
-    const struct node *end = config->present ? &config->nodes[when] : NULL;
+    const struct shape_node *end = config->present ? &config->nodes[when] : NULL;
     return end && end->present && end->nodes[0].present && end->nodes[0].text.len ? &end->nodes[0] : NULL;
 }
 
 static bool check_destination(const struct request *request, int when)
 {
-    const struct node *node = destination_node(&request->nodes[EVENT_DESTINATIONS], when);
+    const struct shape_node *node = destination_node(&request->nodes[EVENT_DESTINATIONS], when);
     struct slice own, qualifier;
     if (!node) return true;
     if (slice_starts(node->text, SLICE("arn:aws:lambda:")) &&
@@ -66,7 +61,7 @@ static bool check_destination(const struct request *request, int when)
 /* An end as it is shown: without a destination it is an empty object. */
 static struct slice destination_json(const struct request *request, int when)
 {
-    const struct node *node = destination_node(&request->nodes[EVENT_DESTINATIONS], when);
+    const struct shape_node *node = destination_node(&request->nodes[EVENT_DESTINATIONS], when);
     return node ? compose_in(request->arena, "{'Destination':%s}", node->text) : SLICE("{}");
 }
 
@@ -75,18 +70,18 @@ static struct slice destination_json(const struct request *request, int when)
 static enum step put_step(struct request *request, struct change *change, void *context)
 {
     const bool *is_update = context; /* what is not given stays */
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct arena *arena = request->arena;
-    struct slice qualifier = qualifier_of(request);
+    struct slice qualifier = lambda_qualifier(request);
     struct document document = {0};
     if (!change->before || !entry_qualified(change->before, qualifier))
         return lambda_error(request->call, 404, "ResourceNotFoundException", "The function doesn't exist.");
     const struct part *old = entry_part_of(change->before, PART_ASYNC, qualifier);
     if (*is_update && !old) return answer_none(request);
     if (*is_update) document = document_copy(&old->document, arena);
-    int64_t now = clock_now_ms(request->func->options.clock);
-    document_set(&document, "LastModified",
-                 arena_printf(arena, "%lld.%03d", (long long)(now / 1000), (int)(now % 1000)), arena);
+    struct buf now = {0};
+    seconds_put(&now, clock_now_ms(request->func->options.clock));
+    document_set(&document, "LastModified", arena_take(arena, &now), arena);
     node_set(&document, "MaximumRetryAttempts", &nodes[EVENT_RETRIES], arena);
     node_set(&document, "MaximumEventAgeInSeconds", &nodes[EVENT_AGE], arena);
     if (nodes[EVENT_DESTINATIONS].present)
@@ -101,7 +96,7 @@ static enum step put_step(struct request *request, struct change *change, void *
 
 static void change_config(struct request *request, bool is_update)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct change change;
     if (!nodes[EVENT_RETRIES].present && !nodes[EVENT_AGE].present && !nodes[EVENT_DESTINATIONS].present)
         lambda_refuse(request->call,
@@ -126,13 +121,13 @@ OPERATION(update_event_invoke, TARGET_QUALIFIED, EVENT_PUT)
 
 OPERATION(get_event_invoke, TARGET_QUALIFIED, EVENT_GET)
 {
-    if (!lambda_get_part(request, PART_ASYNC, qualifier_of(request), put_config)) answer_none(request);
+    if (!lambda_get_part(request, PART_ASYNC, lambda_qualifier(request), put_config)) answer_none(request);
 }
 
 static enum step delete_step(struct request *request, struct change *change, void *context)
 {
     (void)context;
-    if (!lambda_delete_part(change, PART_ASYNC, qualifier_of(request))) return answer_none(request);
+    if (!lambda_delete_part(change, PART_ASYNC, lambda_qualifier(request))) return answer_none(request);
     return STEP_COMMIT;
 }
 

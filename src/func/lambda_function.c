@@ -5,7 +5,7 @@
 
 CHOICE_SHAPE(shape_package_type, "Zip", "Image");
 CHOICE_SHAPE(shape_all, "ALL");
-static const struct field code_fields[] = {CODE_MEMBERS(FIELD_ROW)};
+static const struct shape_field code_fields[] = {CODE_MEMBERS(FIELD_ROW)};
 static const struct shape shape_code = STRUCT_OF(code_fields);
 
 /* ---- CreateFunction ---- */
@@ -22,8 +22,8 @@ enum { CREATE(FIELD_INDEX) CREATE_CONFIG /* from here on: enum configuration_mem
 
 static bool check_creation(const struct request *request)
 {
-    const struct node *nodes = request->nodes, *type = &nodes[CREATE_PACKAGE_TYPE];
-    const struct node *code = nodes[CREATE_CODE].nodes;
+    const struct shape_node *nodes = request->nodes, *type = &nodes[CREATE_PACKAGE_TYPE];
+    const struct shape_node *code = nodes[CREATE_CODE].nodes;
     bool is_ours = code[CODE_DIRECTORY].present || code[CODE_URL].present || code[CODE_TABLE].present ||
                    code[CODE_QUEUE].present;
     if (type->present && slice_equal(type->text, SLICE("Image")))
@@ -41,7 +41,7 @@ static bool check_creation(const struct request *request)
 
 static enum step create_step(struct request *request, struct change *change, void *context)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct arena *arena = request->arena;
     struct document document = {0};
     if (change->before)
@@ -85,9 +85,9 @@ static void create_function(struct request *request)
         lambda_missing(request, SLICE_NONE); /* deleted again by somebody else */
 }
 
-void lambda_create_function(struct func *func, struct rest_call *call)
+void lambda_create_function(void *func, struct rest_call *call)
 {
-    struct field fields[CREATE_CONFIG + CONFIG_MEMBERS] = {CREATE(FIELD_ROW)};
+    struct shape_field fields[CREATE_CONFIG + CONFIG_MEMBERS] = {CREATE(FIELD_ROW)};
     memcpy(fields + CREATE_CONFIG, configuration_fields, sizeof configuration_fields);
     lambda_run(func, call, fields, FIELD_COUNT(fields), TARGET_WHOLE, create_function);
 }
@@ -192,7 +192,7 @@ static uint32_t put_listed(const struct request *request, const struct entry *en
 
 OPERATION(list_functions, TARGET_NONE, LIST)
 {
-    const struct node *marker = &request->nodes[LIST_MARKER];
+    const struct shape_node *marker = &request->nodes[LIST_MARKER];
     struct slice after = marker->present ? marker->text : FUNCTIONS_BEGIN, next = SLICE_NONE;
     uint32_t count, shown = 0, used = 0, max = lambda_list_max(&request->nodes[LIST_MAX]);
     if (!registry_refresh(request->func->registry)) {

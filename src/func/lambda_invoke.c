@@ -16,7 +16,7 @@ CHOICE_SHAPE(shape_log, "None", "Tail");
     X(INVOKE_LOG, HEADER_FIELD("LogType", shape_log, "X-Amz-Log-Type"))                                      \
     X(INVOKE_CONTEXT, HEADER_FIELD("ClientContext", lambda_shape_text, "X-Amz-Client-Context"))
 enum { INVOKE(FIELD_INDEX) INVOKE_MEMBERS };
-static const struct field invoke_fields[] = {INVOKE(FIELD_ROW)};
+static const struct shape_field invoke_fields[] = {INVOKE(FIELD_ROW)};
 
 enum kind { KIND_REQUEST, KIND_EVENT, KIND_DRY_RUN };
 
@@ -58,7 +58,7 @@ static bool payload_read(struct invoking *invoking, struct slice *payload)
     return payload_is_json(call, *payload);
 }
 
-static bool context_read(struct rest_call *call, const struct node *node, struct slice *context)
+static bool context_read(struct rest_call *call, const struct shape_node *node, struct slice *context)
 {
     struct document document;
     if (!node->present) return true;
@@ -69,7 +69,7 @@ static bool context_read(struct rest_call *call, const struct node *node, struct
                         "Client context must be a valid Base64-encoded JSON object.");
 }
 
-static enum kind kind_of(const struct node *type)
+static enum kind kind_of(const struct shape_node *type)
 {
     if (!type->present) return KIND_REQUEST;
     return slice_equal(type->text, SLICE("Event"))    ? KIND_EVENT
@@ -224,7 +224,7 @@ static void prepare(struct invoking *invoking, struct slice payload, struct slic
 void lambda_invoke(void *room, struct rest_call *call)
 {
     struct func *func = room;
-    struct node nodes[INVOKE_MEMBERS];
+    struct shape_node nodes[INVOKE_MEMBERS];
     struct invoking *invoking = arena_new(call->arena, struct invoking);
     struct slice payload, context = SLICE_NONE;
     invoking->func = func;
@@ -242,7 +242,7 @@ void lambda_invoke(void *room, struct rest_call *call)
 void lambda_invoke_async(void *room, struct rest_call *call)
 {
     struct func *func = room;
-    struct node nodes[1];
+    struct shape_node nodes[1];
     struct invoking *invoking = arena_new(call->arena, struct invoking);
     struct slice payload;
     invoking->func = func;

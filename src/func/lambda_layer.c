@@ -27,15 +27,16 @@ static bool is_layer_name(struct slice text)
 /* Takes "arn:aws:lambda:REGION:ACCOUNT:layer:" off the front; false when it is of somebody else. */
 static bool take_layer_arn(struct func *func, struct slice *text)
 {
-    struct slice start[6];
-    for (int i = 0; i < 6; i++) start[i] = lambda_take_field(text);
-    return slice_equal(start[0], SLICE("arn")) && slice_starts(start[1], SLICE("aws")) &&
-           slice_equal(start[2], SLICE("lambda")) && slice_equal(start[3], func->region) &&
-           slice_equal(start[4], func->account) && slice_equal(start[5], SLICE("layer"));
+    struct arn arn;
+    bool is_arn = arn_parse(*text, &arn);
+    struct slice name = arn.resource, kind = slice_cut(&name, ':');
+    *text = name;
+    return is_arn && slice_equal(arn.service, SLICE("lambda")) && slice_equal(arn.region, func->region) &&
+           slice_equal(arn.account, func->account) && slice_equal(kind, SLICE("layer"));
 }
 
 /* Finds the entry's name by the layer's name or ARN. False: answered. */
-static bool name_layer(struct request *request, const struct node *node)
+static bool name_layer(struct request *request, const struct shape_node *node)
 {
     struct slice name = node->text;
     if (slice_starts(name, SLICE("arn:")) && !take_layer_arn(request->func, &name)) name = SLICE_NONE;
@@ -76,7 +77,7 @@ static int compare_newest_first(const void *a, const void *b)
     return slice_compare(second, first);
 }
 
-static bool is_in_list(const struct document *document, const char *member, const struct node *wanted)
+static bool is_in_list(const struct document *document, const char *member, const struct shape_node *wanted)
 {
     if (!wanted->present) return true;
     struct buf quoted = {0};
@@ -88,8 +89,8 @@ static bool is_in_list(const struct document *document, const char *member, cons
 }
 
 /* The versions that fit the runtime and the architecture, newest first, in the arena. */
-static const struct part **layer_versions(const struct entry *entry, const struct node *runtime,
-                                          const struct node *architecture, struct arena *arena,
+static const struct part **layer_versions(const struct entry *entry, const struct shape_node *runtime,
+                                          const struct shape_node *architecture, struct arena *arena,
                                           uint32_t *count)
 {
     const struct part **versions = arena_array(arena, const struct part *, entry->count);
@@ -128,7 +129,7 @@ static void put_whole(struct buf *out, const struct request *request, const stru
 
 /* ---- PublishLayerVersion ---- */
 
-static const struct field content_fields[] = {CODE_MEMBERS(FIELD_ROW)};
+static const struct shape_field content_fields[] = {CODE_MEMBERS(FIELD_ROW)};
 static const struct shape shape_content = STRUCT_OF(content_fields);
 static const struct shape shape_runtimes = {
     .kind = SHAPE_LIST, .has_max = true, .max = 15, .of = &lambda_shape_text};
@@ -143,7 +144,7 @@ static const struct shape shape_license = {TEXT_UP_TO(512)};
     X(PUBLISH_RUNTIMES, FIELD("CompatibleRuntimes", shape_runtimes))                                         \
     X(PUBLISH_ARCHITECTURES, FIELD("CompatibleArchitectures", shape_architectures))                          \
     X(PUBLISH_LICENSE, FIELD("LicenseInfo", shape_license))
-static const struct field publish_fields[] = {PUBLISH(FIELD_ROW)};
+static const struct shape_field publish_fields[] = {PUBLISH(FIELD_ROW)};
 MEMBERS(PUBLISH)
 
 static enum step publish_step(struct request *request, struct change *change, void *context)
@@ -172,7 +173,7 @@ static enum step publish_step(struct request *request, struct change *change, vo
 
 OPERATION(publish_layer, TARGET_NONE, PUBLISH)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct change change;
     struct code code;
     if (!name_layer(request, &nodes[PUBLISH_NAME]) ||
@@ -202,7 +203,7 @@ MEMBERS(LIST_VERSIONS)
 
 static void list_entries(struct request *request)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct slice marker = SLICE_NONE, last = SLICE_NONE;
     struct buf *out = request->call->reply;
     uint32_t count, versions_count, shown = 0;
@@ -240,7 +241,7 @@ static const struct part *version_by_arn(struct func *func, struct slice arn, st
     *entry = NULL;
     *failed = false;
     if (!take_layer_arn(func, &arn)) return NULL;
-    struct slice name = lambda_take_field(&arn);
+    struct slice name = slice_cut(&arn, ':');
     if (!is_layer_name(name) || !arn.len) return NULL;
     *entry = registry_look(func->registry, arena_printf(arena, LAYER_PREFIX "%.*s", SLICE_ARG(name)), failed);
     const struct part *part = *entry ? entry_part(*entry, arn) : NULL;
@@ -268,9 +269,9 @@ static void reply_by_arn(struct request *request)
 }
 
 /* Both have the same path; GetLayerVersionByArn has a query. */
-void lambda_list_layers(struct func *func, struct rest_call *call)
+void lambda_list_layers(void *func, struct rest_call *call)
 {
-    static const struct field fields[] = {LIST_LAYERS(FIELD_ROW)};
+    static const struct shape_field fields[] = {LIST_LAYERS(FIELD_ROW)};
     bool finds = rest_query(call, "find").data != NULL;
     lambda_run(func, call, fields, finds ? 0 : FIELD_COUNT(fields), TARGET_NONE,
                finds ? reply_by_arn : list_entries);
@@ -280,7 +281,7 @@ void lambda_list_layers(struct func *func, struct rest_call *call)
 
 OPERATION(list_layer_versions, TARGET_NONE, LIST_VERSIONS)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct slice marker = SLICE_NONE;
     unsigned long long below = 0, number;
     uint32_t count = 0, shown = 0;
@@ -347,7 +348,7 @@ OPERATION(delete_layer_version, TARGET_NONE, GET)
 
 /* ---- layers of a function ---- */
 
-static bool is_named_twice(const struct node *layers, uint32_t index)
+static bool is_named_twice(const struct shape_node *layers, uint32_t index)
 {
     struct slice arn = layers->nodes[index].text;
     const char *colon = memrchr(arn.data, ':', arn.len);
@@ -399,7 +400,7 @@ static bool check_size(struct request *request, const struct document *document)
         LIMIT_UNPACKED_BYTES, (unsigned long long)size);
 }
 
-bool layers_apply(struct request *request, const struct node *layers, struct document *document)
+bool layers_apply(struct request *request, const struct shape_node *layers, struct document *document)
 {
     struct buf shown = {0}, hashes = {0};
     bool all_well = true;

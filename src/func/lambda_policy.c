@@ -76,7 +76,7 @@ static struct slice principal_json(struct slice principal, struct arena *arena)
     return compose_in(arena, is_service ? "{'Service':%s}" : "{'AWS':%s}", principal);
 }
 
-static void put_condition(struct buf *out, const struct node *nodes)
+static void put_condition(struct buf *out, const struct shape_node *nodes)
 {
     static const struct {
         int member;
@@ -99,7 +99,7 @@ static void put_condition(struct buf *out, const struct node *nodes)
 
 static struct slice statement_json(const struct request *request)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct buf json = {0};
     compose(&json, "{'Sid':%s,'Effect':'Allow','Principal':%A,'Action':%s,'Resource':%s",
             nodes[ADD_STATEMENT].text, principal_json(nodes[ADD_PRINCIPAL].text, request->arena),
@@ -112,22 +112,17 @@ static struct slice statement_json(const struct request *request)
 
 /* ---- policies: a document whose member Statements has them by their ids ---- */
 
-static struct slice policy_qualifier(const struct request *request)
-{
-    return request->qualifier.len ? request->qualifier : SLICE(PART_LATEST);
-}
-
 static void policy_write(const struct request *request, struct change *change,
                          const struct document *statements)
 {
     struct document document = {0};
     document_set(&document, "Statements", document_json(statements, change->arena), change->arena);
     document_set_text(&document, "RevisionId", registry_uuid(change->registry, change->arena), change->arena);
-    change_put(change, arena_printf(change->arena, PART_POLICY "%.*s", SLICE_ARG(policy_qualifier(request))),
+    change_put(change, arena_printf(change->arena, PART_POLICY "%.*s", SLICE_ARG(lambda_qualifier(request))),
                &document);
 }
 
-static bool policy_revision_fits(struct rest_call *call, const struct node *given, const struct part *part)
+static bool policy_revision_fits(struct rest_call *call, const struct shape_node *given, const struct part *part)
 {
     if (!given->present) return true;
     if (part && slice_equal(given->text, document_text(&part->document, "RevisionId", call->arena)))
@@ -157,7 +152,7 @@ static enum step add_step(struct request *request, struct change *change, void *
     struct slice *statement = context;
     struct document statements = {0};
     if (!target_is_there(request, change)) return STEP_ANSWERED;
-    const struct part *part = entry_part_of(change->before, PART_POLICY, policy_qualifier(request));
+    const struct part *part = entry_part_of(change->before, PART_POLICY, lambda_qualifier(request));
     if (!policy_revision_fits(request->call, &request->nodes[ADD_REVISION], part)) return STEP_ANSWERED;
     if (part) statements = document_object(&part->document, "Statements", request->arena);
     const char *id = arena_printf(request->arena, "%.*s", SLICE_ARG(request->nodes[ADD_STATEMENT].text)).data;
@@ -205,7 +200,7 @@ static enum step remove_step(struct request *request, struct change *change, voi
     if (!change->before)
         return lambda_error(call, 404, "ResourceNotFoundException", "No policy found for: %.*s",
                             SLICE_ARG(lambda_arn(request->func, call->arena, request->name, SLICE_NONE)));
-    const struct part *part = entry_part_of(change->before, PART_POLICY, policy_qualifier(request));
+    const struct part *part = entry_part_of(change->before, PART_POLICY, lambda_qualifier(request));
     if (!part)
         return lambda_error(call, 404, "ResourceNotFoundException",
                             "No policy is associated with the given resource.");
@@ -236,7 +231,7 @@ OPERATION(remove_permission, TARGET_QUALIFIED, REMOVE)
 
 OPERATION(get_policy, TARGET_QUALIFIED | TARGET_ENTRY, GET)
 {
-    const struct part *part = entry_part_of(request->entry, PART_POLICY, policy_qualifier(request));
+    const struct part *part = entry_part_of(request->entry, PART_POLICY, lambda_qualifier(request));
     struct buf list = {0};
     if (!part) {
         lambda_error(request->call, 404, "ResourceNotFoundException",

@@ -6,13 +6,9 @@
 /* ---- on a thread that may wait ---- */
 
 #define X(name)                                                                                              \
-    static void work_##name(void *room, struct rest_call *call)                                              \
-    {                                                                                                        \
-        lambda_##name(room, call);                                                                           \
-    }                                                                                                        \
     static void serve_##name(void *room, struct rest_call *call)                                             \
     {                                                                                                        \
-        rest_workers_run(((struct func *)room)->workers, work_##name, room, call);                           \
+        rest_workers_run(((struct func *)room)->workers, lambda_##name, room, call);                         \
     }
 LAMBDA_OPERATIONS(X)
 #undef X

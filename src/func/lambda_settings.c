@@ -28,7 +28,7 @@ static enum step setting_step(struct request *request, struct change *change, vo
 }
 
 /* Writes the member and answers with it. */
-static void setting_put(struct request *request, const char *member, const struct node *node)
+static void setting_put(struct request *request, const char *member, const struct shape_node *node)
 {
     struct setting setting = {member, node_json(node, request->arena)};
     struct change change;
@@ -84,13 +84,14 @@ OPERATION(get_recursion, TARGET_WHOLE | TARGET_ENTRY, NAME_ONLY)
 
 static bool is_resource(struct slice text)
 {
-    for (int i = 0; i < 5; i++) {
-        struct slice field = lambda_take_field(&text);
-        if (i == 0 && !slice_equal(field, SLICE("arn"))) return false;
-        if (i == 2 && !slice_equal(field, SLICE("lambda"))) return false;
-    }
-    return slice_starts(text, SLICE("function:")) || slice_starts(text, SLICE("event-source-mapping:")) ||
-           slice_starts(text, SLICE("code-signing-config:")) || slice_starts(text, SLICE("layer:"));
+    static const struct slice kinds[] = {SLICE("function:"), SLICE("event-source-mapping:"),
+                                         SLICE("code-signing-config:"), SLICE("layer:")};
+    struct arn arn;
+    bool is_known = false;
+    if (!arn_parse(text, &arn) || !slice_equal(arn.service, SLICE("lambda"))) return false;
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        is_known |= slice_starts(arn.resource, kinds[i]);
+    return is_known;
 }
 
 static const struct shape shape_resource = {
@@ -108,17 +109,16 @@ static const struct shape shape_keys = {.kind = SHAPE_LIST, .of = &lambda_shape_
 #define UNTAG(X)                                                                                             \
     RESOURCE(X)                                                                                              \
     X(RESOURCE_KEYS,                                                                                         \
-      {.name = "TagKeys", .shape = &shape_keys, .required = true, .source = IN_QUERY, .wire = "tagKeys"})
+      {.name = "TagKeys", .shape = &shape_keys, .required = true, .source = FROM_QUERY, .wire = "tagKeys"})
 enum { RESOURCE_ARN, RESOURCE_TAGS, RESOURCE_KEYS = RESOURCE_TAGS };
 
 /* The function that the resource is; false: answered. */
 static bool resource_target(struct request *request)
 {
-    const struct node *resource = &request->nodes[RESOURCE_ARN];
-    struct slice rest = resource->text;
+    const struct shape_node *resource = &request->nodes[RESOURCE_ARN];
+    struct arn arn;
     struct target target;
-    for (int i = 0; i < 5; i++) lambda_take_field(&rest);
-    if (!slice_starts(rest, SLICE("function:")))
+    if (!arn_parse(resource->text, &arn) || !slice_starts(arn.resource, SLICE("function:")))
         return lambda_error(request->call, 404, "ResourceNotFoundException",
                             "The resource you requested does not exist: %.*s", SLICE_ARG(resource->text));
     if (!lambda_target(request->func, request->call, resource, NULL, &target)) return false;
@@ -130,8 +130,8 @@ static bool resource_target(struct request *request)
 }
 
 struct tagging {
-    const struct node *tags; /* to be put; NULL: none */
-    const struct node *keys; /* to be taken away; NULL: none */
+    const struct shape_node *tags; /* to be put; NULL: none */
+    const struct shape_node *keys; /* to be taken away; NULL: none */
 };
 
 static enum step tag_step(struct request *request, struct change *change, void *context)
@@ -193,14 +193,9 @@ static void reply_runtime(struct request *request, const struct document *docume
     lambda_reply(request, 200, "}");
 }
 
-static struct slice runtime_qualifier(const struct request *request)
-{
-    return request->qualifier.len ? request->qualifier : SLICE(PART_LATEST);
-}
-
 static enum step runtime_step(struct request *request, struct change *change, void *context)
 {
-    struct slice qualifier = runtime_qualifier(request);
+    struct slice qualifier = lambda_qualifier(request);
     if (!change->before || !entry_qualified(change->before, qualifier))
         return lambda_missing(request, qualifier);
     change_put(change, arena_printf(request->arena, PART_RUNTIME "%.*s", SLICE_ARG(qualifier)), context);
@@ -209,7 +204,7 @@ static enum step runtime_step(struct request *request, struct change *change, vo
 
 OPERATION(put_runtime_management, TARGET_QUALIFIED, RUNTIME_PUT)
 {
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct document document = {0};
     struct change change;
     document_set(&document, "UpdateRuntimeOn", node_json(&nodes[RUNTIME_UPDATE], request->arena),
@@ -223,15 +218,16 @@ OPERATION(put_runtime_management, TARGET_QUALIFIED, RUNTIME_PUT)
 OPERATION(get_runtime_management, TARGET_QUALIFIED | TARGET_ENTRY, RUNTIME_GET)
 {
     struct document document = {0};
-    const struct part *part = entry_part_of(request->entry, PART_RUNTIME, runtime_qualifier(request));
+    const struct part *part = entry_part_of(request->entry, PART_RUNTIME, lambda_qualifier(request));
     document_set(&document, "UpdateRuntimeOn", SLICE("\"Auto\""), request->arena);
     reply_runtime(request, part ? &part->document : &document);
 }
 
 /* ---- the account ---- */
 
-void lambda_get_account_settings(struct func *func, struct rest_call *call)
+void lambda_get_account_settings(void *room, struct rest_call *call)
 {
+    struct func *func = room;
     uint32_t count;
     int64_t reserved = 0, code_bytes = 0;
     struct entry **list = registry_list(func->registry, FUNCTIONS_BEGIN, LIMIT_FUNCTIONS, call->arena,

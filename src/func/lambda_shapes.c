@@ -1,5 +1,6 @@
 /* Shapes that several operations share, with the service's patterns and, beside each, a function that decides
  * it. */
+#include "base/limits.h"
 #include "func/lambda.h"
 
 /* ---- characters ---- */
@@ -46,19 +47,26 @@ static bool is_region(struct slice text)
     return dashes >= 2 && text.data[text.len - 2] == '-';
 }
 
-struct slice lambda_take_field(struct slice *rest)
+bool arn_parse(struct slice text, struct arn *out)
 {
-    const char *colon = rest->len ? memchr(rest->data, ':', rest->len) : NULL;
-    size_t len = colon ? (size_t)(colon - rest->data) : rest->len;
-    struct slice field = {rest->data, len};
-    *rest = slice_from(*rest, colon ? len + 1 : len);
-    return field;
+    bool is_arn = slice_equal(slice_cut(&text, ':'), SLICE("arn"));
+    out->partition = slice_cut(&text, ':');
+    out->service = slice_cut(&text, ':');
+    out->region = slice_cut(&text, ':');
+    out->account = slice_cut(&text, ':');
+    out->resource = text;
+    return is_arn && slice_starts(out->partition, SLICE("aws")) && text.len;
+}
+
+void seconds_put(struct buf *out, int64_t time_ms)
+{
+    buf_printf(out, "%lld.%03d", (long long)(time_ms / 1000), (int)(time_ms % 1000));
 }
 
 /* Takes a field off the front when it is followed by another and fits; for the optional parts of an ARN. */
 static bool take_if(struct slice *rest, bool (*fits)(struct slice))
 {
-    struct slice ahead = *rest, field = lambda_take_field(&ahead);
+    struct slice ahead = *rest, field = slice_cut(&ahead, ':');
     if (!ahead.len || !fits(field)) return false;
     *rest = ahead;
     return true;
@@ -83,7 +91,7 @@ static bool is_function_text(struct slice text, const char *others)
 {
     struct slice rest = text;
     if (take_if(&rest, is_word_arn)) {
-        struct slice partition = lambda_take_field(&rest), service = lambda_take_field(&rest);
+        struct slice partition = slice_cut(&rest, ':'), service = slice_cut(&rest, ':');
         if (partition.len && !slice_starts(partition, SLICE("aws"))) return false;
         if (!slice_equal(service, SLICE("lambda"))) return false;
     }
@@ -91,7 +99,7 @@ static bool is_function_text(struct slice text, const char *others)
     take_if(&rest, text_is_account);
     take_if(&rest, is_word_function);
     bool is_qualified = rest.len && memchr(rest.data, ':', rest.len);
-    struct slice name = lambda_take_field(&rest);
+    struct slice name = slice_cut(&rest, ':');
     if (!text_consists_of(name, others)) return false;
     return !is_qualified || slice_equal(rest, SLICE("$LATEST")) || text_consists_of(rest, "-_");
 }
@@ -134,15 +142,11 @@ static bool has_no_controls(struct slice text)
 /* An ARN of any service; or, what only we have, a URL to post to. */
 static bool is_destination(struct slice text)
 {
-    struct slice rest = text;
+    struct arn arn;
     if (!text.len || slice_starts(text, SLICE("http://")) || slice_starts(text, SLICE("https://")))
         return true;
-    struct slice arn = lambda_take_field(&rest), partition = lambda_take_field(&rest);
-    struct slice service = lambda_take_field(&rest), region = lambda_take_field(&rest);
-    struct slice account = lambda_take_field(&rest);
-    return slice_equal(arn, SLICE("arn")) && slice_starts(partition, SLICE("aws")) &&
-           text_consists_of(service, "-") && (!region.len || is_region(region)) &&
-           (!account.len || text_is_account(account)) && rest.len;
+    return arn_parse(text, &arn) && text_consists_of(arn.service, "-") &&
+           (!arn.region.len || is_region(arn.region)) && (!arn.account.len || text_is_account(arn.account));
 }
 
 #define REGION_PATTERN   "(eusc-)?[a-z]{2}((-gov)|(-iso([a-z]?)))?-[a-z]+-\\d{1}"
@@ -151,18 +155,18 @@ static bool is_destination(struct slice text)
 
 CHOICE_SHAPE(shape_architecture, "x86_64", "arm64");
 static const struct shape shape_tag_key = {
-    TEXT_BETWEEN(1, 128),
+    TEXT_BETWEEN(1, LIMIT_TAG_NAME),
     .matches = has_no_controls,
     .pattern = "[\\p{L}\\p{Z}\\p{N}_.:/=+\\-@]*",
 };
-static const struct shape shape_tag_value = {TEXT_UP_TO(256)};
+static const struct shape shape_tag_value = {TEXT_UP_TO(LIMIT_TAG_VALUE)};
 static const struct shape shape_destination = {
-    TEXT_UP_TO(350),
+    TEXT_UP_TO(LIMIT_DESTINATION_CHARACTERS),
     .matches = is_destination,
     .pattern = "$|kafka://([^.]([a-zA-Z0-9\\-_.]{0,248}))|" ARN_PATTERN,
 };
 STRUCT_SHAPE(shape_on_end, FIELD("Destination", shape_destination));
-static const struct field destinations_fields[] = {
+static const struct shape_field destinations_fields[] = {
     FIELD("OnSuccess", shape_on_end),
     FIELD("OnFailure", shape_on_end),
 };
@@ -171,7 +175,7 @@ const struct shape lambda_shape_text = {.kind = SHAPE_STRING};
 const struct shape lambda_shape_bool = {.kind = SHAPE_BOOL};
 const struct shape lambda_shape_blob = {.kind = SHAPE_BLOB};
 const struct shape lambda_shape_function_name = {
-    TEXT_BETWEEN(1, 140),
+    TEXT_BETWEEN(1, LIMIT_FUNCTION_NAME),
     .matches = is_function_name,
     .pattern = FUNCTION_PATTERN "([a-zA-Z0-9-_]+)(:(\\$LATEST|[a-zA-Z0-9-_]+))?",
 };

@@ -40,11 +40,6 @@ enum { CORS_CREDENTIALS, CORS_HEADERS, CORS_METHODS, CORS_ORIGINS, CORS_EXPOSE, 
     X(CREATE_MODE, FIELD("InvokeMode", shape_mode))
 MEMBERS(URL_UPDATE)
 
-static struct slice qualifier_of(const struct request *request)
-{
-    return request->qualifier.len ? request->qualifier : SLICE(PART_LATEST);
-}
-
 static bool answer_none(const struct request *request)
 {
     return lambda_error(request->call, 404, "ResourceNotFoundException",
@@ -110,9 +105,9 @@ static bool is_method(struct slice text)
 static bool cors_is_valid(struct request *request)
 {
     static const int lists[] = {CORS_HEADERS, CORS_METHODS, CORS_ORIGINS, CORS_EXPOSE};
-    const struct node *cors = &request->nodes[URL_CORS];
+    const struct shape_node *cors = &request->nodes[URL_CORS];
     for (size_t i = 0; cors->present && i < sizeof lists / sizeof *lists; i++) {
-        const struct node *list = &cors->nodes[lists[i]];
+        const struct shape_node *list = &cors->nodes[lists[i]];
         for (uint32_t j = 0; list->present && j < list->count; j++) {
             struct slice text = list->nodes[j].text;
             bool fits = text.len != 0;
@@ -131,14 +126,14 @@ static bool cors_is_valid(struct request *request)
 static enum step url_apply(struct request *request, struct change *change, struct document *config)
 {
     struct arena *arena = request->arena;
-    const struct node *nodes = request->nodes;
+    const struct shape_node *nodes = request->nodes;
     struct slice now = registry_time_text(clock_now_ms(request->func->options.clock), arena);
     if (!document_get(config, "CreationTime").data) document_set_text(config, "CreationTime", now, arena);
     document_set_text(config, "LastModifiedTime", now, arena);
     node_set(config, "AuthType", &nodes[URL_AUTH], arena);
     node_set(config, "InvokeMode", &nodes[URL_MODE], arena);
     node_set(config, "Cors", &nodes[URL_CORS], arena);
-    request->part = arena_printf(arena, PART_URL "%.*s", SLICE_ARG(qualifier_of(request)));
+    request->part = arena_printf(arena, PART_URL "%.*s", SLICE_ARG(lambda_qualifier(request)));
     change_put(change, request->part, config);
     return STEP_COMMIT;
 }
@@ -146,7 +141,7 @@ static enum step url_apply(struct request *request, struct change *change, struc
 static enum step create_step(struct request *request, struct change *change, void *context)
 {
     struct document config = {0};
-    struct slice qualifier = qualifier_of(request);
+    struct slice qualifier = lambda_qualifier(request);
     (void)context;
     if (!change->before || !entry_qualified(change->before, qualifier))
         return lambda_missing(request, request->qualifier);
@@ -165,7 +160,7 @@ static enum step update_step(struct request *request, struct change *change, voi
 {
     const struct part *part = NULL;
     (void)context;
-    if (change->before) part = entry_part_of(change->before, PART_URL, qualifier_of(request));
+    if (change->before) part = entry_part_of(change->before, PART_URL, lambda_qualifier(request));
     if (!part) return answer_none(request);
     struct document config = document_copy(&part->document, request->arena);
     return url_apply(request, change, &config);
@@ -193,13 +188,13 @@ OPERATION(update_url, TARGET_QUALIFIED, URL_UPDATE)
 
 OPERATION(get_url, TARGET_QUALIFIED, URL_GET)
 {
-    if (!lambda_get_part(request, PART_URL, qualifier_of(request), put_config)) answer_none(request);
+    if (!lambda_get_part(request, PART_URL, lambda_qualifier(request), put_config)) answer_none(request);
 }
 
 static enum step delete_step(struct request *request, struct change *change, void *context)
 {
     (void)context;
-    if (!lambda_delete_part(change, PART_URL, qualifier_of(request))) return answer_none(request);
+    if (!lambda_delete_part(change, PART_URL, lambda_qualifier(request))) return answer_none(request);
     return STEP_COMMIT;
 }
 

@@ -31,23 +31,6 @@ static bool has_members_of(const struct document *document, const struct documen
     return true;
 }
 
-static bool is_same_version(const struct document *a, const struct document *b)
-{
-    return has_members_of(a, b) && has_members_of(b, a);
-}
-
-static struct document published_document(struct change *change, const struct document *latest,
-                                          struct slice description)
-{
-    struct registry *registry = change->registry;
-    struct document document = document_copy(latest, change->arena);
-    if (description.data) document_set_text(&document, "Description", description, change->arena);
-    document_set_text(&document, "RevisionId", registry_uuid(registry, change->arena), change->arena);
-    document_set_integer(&document, "Revision",
-                         PUBLISHED_REVISION + clock_now_ms(registry->func->options.clock), change->arena);
-    return document;
-}
-
 struct slice version_publish(struct request *request, struct change *change, const struct document *latest,
                              struct slice description)
 {
@@ -55,7 +38,9 @@ struct slice version_publish(struct request *request, struct change *change, con
     const struct part *previous = NULL;
     if (change->before)
         previous = entry_part(change->before, arena_printf(request->arena, "%lld", (long long)last));
-    if (previous && is_same_version(&previous->document, latest)) return previous->name;
+    if (previous && has_members_of(&previous->document, latest) &&
+        has_members_of(latest, &previous->document))
+        return previous->name;
     if (change->before && change->before->count >= LIMIT_FUNCTION_PARTS) {
         lambda_refuse(request->call,
                       "This function has as many versions and aliases as it may have (%d). Delete some.",
@@ -63,7 +48,12 @@ struct slice version_publish(struct request *request, struct change *change, con
         return SLICE_NONE;
     }
     struct slice number = arena_printf(request->arena, "%lld", (long long)last + 1);
-    struct document document = published_document(change, latest, description);
+    struct registry *registry = change->registry;
+    struct document document = document_copy(latest, change->arena);
+    if (description.data) document_set_text(&document, "Description", description, change->arena);
+    document_set_text(&document, "RevisionId", registry_uuid(registry, change->arena), change->arena);
+    document_set_integer(&document, "Revision",
+                         PUBLISHED_REVISION + clock_now_ms(registry->func->options.clock), change->arena);
     document_set_integer(&change->head, "LastVersion", last + 1, request->arena);
     change_put(change, number, &document);
     return number;
@@ -71,7 +61,7 @@ struct slice version_publish(struct request *request, struct change *change, con
 
 /* The $LATEST there is, whose revision is the one that was given; NULL: answered. */
 static const struct part *latest_part(const struct request *request, const struct change *change,
-                                      const struct node *revision)
+                                      const struct shape_node *revision)
 {
     const struct part *part = change->before ? entry_part(change->before, SLICE(PART_LATEST)) : NULL;
     if (!part || !part->function) {
@@ -109,8 +99,8 @@ enum { CODE_NAME = CODE_MEMBER_COUNT, CODE_PUBLISH, CODE_DRY_RUN, CODE_REVISION,
 
 static enum step code_step(struct request *request, struct change *change, void *context)
 {
-    const struct node *nodes = request->nodes;
-    struct node nothing[CONFIG_MEMBERS] = {{0}};
+    const struct shape_node *nodes = request->nodes;
+    struct shape_node nothing[CONFIG_MEMBERS] = {{0}};
     const struct part *latest = latest_part(request, change, &nodes[CODE_REVISION]);
     if (!latest) return STEP_ANSWERED;
     struct document document = document_copy(&latest->document, request->arena);
@@ -131,15 +121,6 @@ static enum step code_step(struct request *request, struct change *change, void 
     return request->part.data ? STEP_COMMIT : STEP_ANSWERED;
 }
 
-/* The archive that $LATEST had before, when it has another one now. */
-static void sweep_old_code(struct func *func, const struct change *change)
-{
-    struct arena arena = {0};
-    const struct part *before = change->before ? entry_part(change->before, SLICE(PART_LATEST)) : NULL;
-    if (before) code_sweep(func->registry, document_text(&before->document, "CodeSha256", &arena));
-    arena_free(&arena);
-}
-
 OPERATION(update_function_code, TARGET_WHOLE, UPDATE_CODE)
 {
     struct change change;
@@ -153,7 +134,12 @@ OPERATION(update_function_code, TARGET_WHOLE, UPDATE_CODE)
         change_free(&change);
         lambda_done(request->call, 200);
     } else if (updated) {
-        sweep_old_code(request->func, &change);
+        /* The archive that $LATEST had before, when it has another one now. */
+        struct arena arena = {0};
+        const struct part *before = change.before ? entry_part(change.before, SLICE(PART_LATEST)) : NULL;
+        if (before)
+            code_sweep(request->func->registry, document_text(&before->document, "CodeSha256", &arena));
+        arena_free(&arena);
         reply_version(request, &change, 200);
     }
 }
@@ -183,9 +169,9 @@ static void update_configuration(struct request *request)
     if (lambda_change(request, configuration_step, NULL, &change)) reply_version(request, &change, 200);
 }
 
-void lambda_update_function_configuration(struct func *func, struct rest_call *call)
+void lambda_update_function_configuration(void *func, struct rest_call *call)
 {
-    struct field fields[UPDATE_CONFIG + CONFIG_MEMBERS] = {UPDATE(FIELD_ROW)};
+    struct shape_field fields[UPDATE_CONFIG + CONFIG_MEMBERS] = {UPDATE(FIELD_ROW)};
     memcpy(fields + UPDATE_CONFIG, configuration_fields, sizeof configuration_fields);
     lambda_run(func, call, fields, FIELD_COUNT(fields), TARGET_WHOLE, update_configuration);
 }
@@ -210,7 +196,7 @@ static bool touch_code(const struct request *request, const struct part *latest)
 
 static enum step publish_step(struct request *request, struct change *change, void *context)
 {
-    const struct node *nodes = request->nodes, *wanted = &nodes[PUBLISH_SHA256];
+    const struct shape_node *nodes = request->nodes, *wanted = &nodes[PUBLISH_SHA256];
     const struct part *latest = latest_part(request, change, &nodes[PUBLISH_REVISION]);
     (void)context;
     if (!latest) return STEP_ANSWERED;
@@ -221,7 +207,7 @@ static enum step publish_step(struct request *request, struct change *change, vo
             "CodeSHA256 (%.*s) is different from current CodeSHA256 in $LATEST (%.*s). Please try "
             "again with the CodeSHA256 in $LATEST.",
             SLICE_ARG(wanted->text), SLICE_ARG(sha256));
-    const struct node *description = &nodes[PUBLISH_DESCRIPTION];
+    const struct shape_node *description = &nodes[PUBLISH_DESCRIPTION];
     request->part = version_publish(request, change, &latest->document,
                                     description->present ? description->text : SLICE_NONE);
     if (!request->part.data) return STEP_ANSWERED;
@@ -249,7 +235,7 @@ MEMBERS(LIST)
 
 OPERATION(list_versions, TARGET_QUALIFIED | TARGET_ENTRY, LIST)
 {
-    const struct node *marker = &request->nodes[LIST_MARKER];
+    const struct shape_node *marker = &request->nodes[LIST_MARKER];
     uint32_t count, at = 0, shown = 0, max = lambda_list_max(&request->nodes[LIST_MAX]);
     const struct part **versions = entry_versions(request->entry, request->arena, &count);
     if (marker->present)

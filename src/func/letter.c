@@ -121,12 +121,12 @@ static bool read_held(struct func *func, struct arena *arena, struct letter *let
     struct buf payload = {0};
     bool fine = true;
     for (unsigned part = 1; fine && part <= letter->held; part++) {
-        struct buf reply = {0};
-        struct slice request = compose_in(arena,
-                                          "{'TableName':%s,'ConsistentRead':true,'Key':{'id':%S,'part':%N}}",
-                                          func->queue->table, name, (int64_t)part);
-        *unreadable |= dynamo_call(func->options.dynamo, SLICE("GetItem"), request, &reply) != 200;
-        struct slice item = raw_member(arena, arena_take(arena, &reply), "Item");
+        struct dynamo_reply reply = dynamo_ask(
+            func->options.dynamo, arena, "GetItem",
+            compose_in(arena, "{'TableName':%s,'ConsistentRead':true,'Key':{'id':%S,'part':%N}}",
+                       func->queue->table, name, (int64_t)part));
+        *unreadable |= reply.status != 200;
+        struct slice item = raw_member(arena, reply.body, "Item");
         fine = !*unreadable && item.data;
         if (fine && part == 1) read_call(item, arena, &letter->call);
         if (fine) buf_slice(&payload, item_text(arena, item, "payload"));

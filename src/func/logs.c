@@ -25,6 +25,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "calendar/calendar.h"
 #include "func/internal.h"
 
 #define BUCKETS          256
@@ -41,7 +42,8 @@ struct log {
     struct logs_waiter *waiters;
     /* under files_lock */
     bool is_open;
-    uint64_t end, older_end, older_bytes; /* positions: the end of all that is in files; the end of the older one */
+    uint64_t end, older_end,
+        older_bytes; /* positions: the end of all that is in files; the end of the older one */
     char name[];
 };
 
@@ -77,12 +79,9 @@ struct logs *logs_open(const char *folder)
 
 void time_put(struct buf *out, int64_t time_ms)
 {
-    time_t seconds = (time_t)(time_ms / 1000);
-    struct tm broken;
-    char text[40];
-    gmtime_r(&seconds, &broken);
-    buf_put(out, text, strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &broken));
-    buf_printf(out, ".%03dZ", (int)(time_ms % 1000));
+    struct arena arena = {0};
+    buf_slice(out, moment_text(&arena, time_ms));
+    arena_free(&arena);
 }
 
 void logs_drain(struct logs *logs)
@@ -241,26 +240,6 @@ static struct log_time *times_read(const char *path, struct arena *arena, uint32
     return times;
 }
 
-/* Forgets what was written before the position: whole or not at all. */
-static void times_cut(const char *path, uint64_t first)
-{
-    struct arena arena = {0};
-    uint32_t count;
-    struct log_time *times = times_read(path, &arena, &count);
-    const char *fresh = arena_printf(&arena, "%s.new", path).data;
-    FILE *file = fopen(fresh, "we");
-    bool fine = file != NULL;
-    for (uint32_t i = 0; i < count && file; i++) {
-        bool is_needed = i + 1 == count || times[i + 1].position > first;
-        if (is_needed)
-            fine &= fprintf(file, "%llu %lld\n", (unsigned long long)times[i].position,
-                            (long long)times[i].time_ms) > 0;
-    }
-    if (file) fine &= fclose(file) == 0;
-    if (!fine || rename(fresh, path) != 0) unlink(fresh);
-    arena_free(&arena);
-}
-
 /* ---- writing ---- */
 
 static void log_turn_over(const struct logs *logs, struct log *log)
@@ -276,7 +255,23 @@ static void log_turn_over(const struct logs *logs, struct log *log)
     log->older_end = log->end;
     log->older_bytes = bytes;
     times_path_of(logs, log, path);
-    times_cut(path, log->older_end - bytes);
+    /* Forgets what was written before the position: whole or not at all. */
+    uint64_t first = log->older_end - bytes;
+    struct arena arena = {0};
+    uint32_t count;
+    struct log_time *times = times_read(path, &arena, &count);
+    const char *fresh = arena_printf(&arena, "%s.new", path).data;
+    FILE *file = fopen(fresh, "we");
+    bool fine = file != NULL;
+    for (uint32_t i = 0; i < count && file; i++) {
+        bool is_needed = i + 1 == count || times[i + 1].position > first;
+        if (is_needed)
+            fine &= fprintf(file, "%llu %lld\n", (unsigned long long)times[i].position,
+                            (long long)times[i].time_ms) > 0;
+    }
+    if (file) fine &= fclose(file) == 0;
+    if (!fine || rename(fresh, path) != 0) unlink(fresh);
+    arena_free(&arena);
 }
 
 static bool write_all(int fd, struct slice bytes)

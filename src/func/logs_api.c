@@ -47,19 +47,6 @@ static struct slice text_of(struct asked *asked, const char *name)
 
 /* ---- groups and streams ---- */
 
-/* A name, or arn:aws:logs:REGION:ACCOUNT:log-group:NAME[:*]. */
-static struct slice group_named(struct asked *asked)
-{
-    struct slice name = text_of(asked, "logGroupName");
-    if (!name.len) name = text_of(asked, "logGroupIdentifier");
-    for (int i = 0; i < 6 && slice_starts(name, i ? SLICE("") : SLICE("arn:")); i++) {
-        const char *colon = memchr(name.data, ':', name.len);
-        if (colon) name = slice_from(name, (size_t)(colon + 1 - name.data));
-    }
-    if (name.len > 2 && memcmp(name.data + name.len - 2, ":*", 2) == 0) name.len -= 2;
-    return name;
-}
-
 /* The functions of a group, or of all groups where none is named, in the order of their names. In the arena. */
 static struct function **functions_of(struct asked *asked, struct slice group, uint32_t *count)
 {
@@ -86,7 +73,15 @@ static void release_all(struct function **functions, uint32_t count)
 /* The functions of the named group; NULL after answering that there is none. */
 static struct function **group_find(struct asked *asked, uint32_t *count)
 {
-    asked->group = group_named(asked);
+    /* A name, or arn:aws:logs:REGION:ACCOUNT:log-group:NAME[:*]. */
+    struct slice name = text_of(asked, "logGroupName");
+    if (!name.len) name = text_of(asked, "logGroupIdentifier");
+    for (int i = 0; i < 6 && slice_starts(name, i ? SLICE("") : SLICE("arn:")); i++) {
+        const char *colon = memchr(name.data, ':', name.len);
+        if (colon) name = slice_from(name, (size_t)(colon + 1 - name.data));
+    }
+    if (name.len > 2 && memcmp(name.data + name.len - 2, ":*", 2) == 0) name.len -= 2;
+    asked->group = name;
     if (!asked->group.len) {
         fail(asked->call, "InvalidParameterException",
              "Either logGroupName or logGroupIdentifier is required");

@@ -135,19 +135,6 @@ static void put_log_names(struct environment *environment, struct func *func, ui
                      (unsigned long long)(stream * 0x9e3779b97f4a7c15u)));
 }
 
-/* The process's own port is the endpoint of every service that we have, so that what it sends is known as its
- * own. */
-static void put_endpoints(struct environment *environment, struct func *func, uint16_t port)
-{
-    static const char *const names[] = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB",
-                                        "AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "AWS_ENDPOINT_URL_LAMBDA",
-                                        "AWS_ENDPOINT_URL_SCHEDULER"};
-    struct slice url = arena_printf(environment->arena, "http://127.0.0.1:%u", port);
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) put_default(environment, names[i], url);
-    put_default(environment, "AWS_REGION", func->region);
-    put_default(environment, "AWS_DEFAULT_REGION", func->region);
-}
-
 /* Keys that are good for this process's port and for nothing else. The server's own stay with the server: an
  * SDK that does not know of our endpoint would take them to Amazon. A function that means Amazon has keys of
  * its own, all of them: keys of different accounts do not mix. */
@@ -208,7 +195,15 @@ const char *const *environment_make(struct func *func, const struct function *fu
     environment.entries = arena_array(arena, const char *, OWN_VARIABLES + function->variable_count + 1);
     put_protocol(&environment, func, port);
     put_log_names(&environment, func, stream);
-    put_endpoints(&environment, func, port);
+    /* The process's own port is the endpoint of every service that we have, so that what it sends is known as its
+     * own. */
+    static const char *const names[] = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_DYNAMODB",
+                                        "AWS_ENDPOINT_URL_DYNAMODB_STREAMS", "AWS_ENDPOINT_URL_LAMBDA",
+                                        "AWS_ENDPOINT_URL_SCHEDULER"};
+    struct slice url = arena_printf(environment.arena, "http://127.0.0.1:%u", port);
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) put_default(&environment, names[i], url);
+    put_default(&environment, "AWS_REGION", func->region);
+    put_default(&environment, "AWS_DEFAULT_REGION", func->region);
     put_credentials(&environment, keys);
     put_system(&environment);
     if (program->temporary) put_default(&environment, "TMPDIR", slice_of(program->temporary));

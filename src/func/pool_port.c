@@ -60,19 +60,6 @@ static bool has_token(const struct instance *instance, const struct http_exchang
            CRYPTO_memcmp(given.data + scheme.len, instance->keys.token, INSTANCE_TOKEN_LETTERS) == 0;
 }
 
-static void reply_refused(struct http_exchange *exchange, bool to_dynamodb, const char *fault,
-                          struct slice message)
-{
-    exchange->reply.len = 0;
-    compose(&exchange->reply,
-            to_dynamodb ? "{'__type':%s,'message':%s}" : "{'Type':'User','__type':%s,'Message':%s}",
-            arena_printf(&exchange->arena, "%s%s", to_dynamodb ? "com.amazon.coral.service#" : "", fault),
-            message);
-    http_reply(exchange, to_dynamodb ? 400 : 403,
-               to_dynamodb ? SLICE("application/x-amz-json-1.0") : SLICE("application/json"),
-               arena_printf(&exchange->arena, "X-Amzn-ErrorType: %s\r\n", fault));
-}
-
 bool instance_admits(struct instance *instance, struct http_exchange *exchange)
 {
     bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
@@ -94,7 +81,14 @@ bool instance_admits(struct instance *instance, struct http_exchange *exchange)
             "A function's request to this server must show that it is the function's: use an AWS SDK, which "
             "signs with the keys in the function's environment, or add the header "
             "'Authorization: Bearer ' with the value of the variable QUIPU_TOKEN.");
-    reply_refused(exchange, to_dynamodb, fault, message);
+    exchange->reply.len = 0;
+    compose(&exchange->reply,
+            to_dynamodb ? "{'__type':%s,'message':%s}" : "{'Type':'User','__type':%s,'Message':%s}",
+            arena_printf(&exchange->arena, "%s%s", to_dynamodb ? "com.amazon.coral.service#" : "", fault),
+            message);
+    http_reply(exchange, to_dynamodb ? 400 : 403,
+               to_dynamodb ? SLICE("application/x-amz-json-1.0") : SLICE("application/json"),
+               arena_printf(&exchange->arena, "X-Amzn-ErrorType: %s\r\n", fault));
     return false;
 }
 

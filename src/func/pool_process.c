@@ -44,8 +44,11 @@ struct instance *instance_new(struct group *group)
     return instance;
 }
 
-static void instance_free(struct instance *instance)
+void instance_drop(struct instance *instance)
 {
+    struct pool *pool = instance->pool;
+    ensure(instance->holds > 0);
+    if (--instance->holds) return;
     ensure(!instance->arrivals && ring_empty(&instance->asking) && ring_empty(&instance->running) &&
            ring_empty(&instance->extensions));
     if (instance->process) sandbox_release(instance->process);
@@ -55,14 +58,6 @@ static void instance_free(struct instance *instance)
     voice_free(&instance->voice);
     arena_free(&instance->cause_arena);
     free(instance);
-}
-
-void instance_drop(struct instance *instance)
-{
-    struct pool *pool = instance->pool;
-    ensure(instance->holds > 0);
-    if (--instance->holds) return;
-    instance_free(instance);
     if (pool->is_closing) pool_wake_by(pool, 0); /* the thread waits for the last one */
 }
 
@@ -250,25 +245,6 @@ static struct ending ending_of(const struct sandbox_result *result)
     return ending;
 }
 
-/* All that ran in it. Those whose answer was decided (time-outs) keep it. */
-static void fail_running(struct instance *instance, const struct ending *ending, uint64_t memory_bytes,
-                         struct after *after)
-{
-    bool closing = instance->pool->is_closing;
-    ring_each(struct run, run, link, &instance->running)
-    {
-        if (!run->is_decided) {
-            run_fail(run, closing ? "ServiceException" : ending->type, "%s",
-                     closing ? "The server is stopping" : ending->reason);
-            if (closing) run->end = INVOCATION_REFUSED;
-            run->status = "error";
-        }
-        run->memory_bytes = memory_bytes;
-        voice_end(instance, run);
-        run_leave(run, after);
-    }
-}
-
 /* It ended before it asked for an event. One that was told to end has not failed, unless it was told for
  * being late.
  */
@@ -291,7 +267,20 @@ void instance_ended(void *context, const struct sandbox_result *result)
     struct after after = {0};
     pool_lock(pool);
     struct ending ending = ending_of(result);
-    fail_running(instance, &ending, result->memory_bytes, &after);
+    /* All that ran in it. Those whose answer was decided (time-outs) keep it. */
+    bool closing = instance->pool->is_closing;
+    ring_each(struct run, run, link, &instance->running)
+    {
+        if (!run->is_decided) {
+            run_fail(run, closing ? "ServiceException" : ending.type, "%s",
+                     closing ? "The server is stopping" : ending.reason);
+            if (closing) run->end = INVOCATION_REFUSED;
+            run->status = "error";
+        }
+        run->memory_bytes = result->memory_bytes;
+        voice_end(instance, run);
+        run_leave(run, &after);
+    }
     voice_flush(instance);
     fail_waiting(instance, &ending, &after);
     instance_forget(instance, &after);

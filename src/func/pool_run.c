@@ -9,15 +9,6 @@
 
 /* ---- names ---- */
 
-/* A trace's root as X-Ray writes it: by it a request of the function tells which of its events it belongs to.
- */
-static void put_root(struct pool *pool, char *out)
-{
-    uint64_t a = random_next(&pool->random), b = random_next(&pool->random);
-    unsigned seconds = (unsigned)(clock_now_ms(pool->func->options.clock) / 1000);
-    snprintf(out, RUN_ROOT_BYTES, "1-%08x-%08x%016llx", seconds, (unsigned)a, (unsigned long long)b);
-}
-
 /* The ARN as it was called: with the qualifier, where there was one. */
 static struct slice called_arn(struct run *run, const struct function *function,
                                const struct invocation *invocation)
@@ -49,7 +40,11 @@ struct run *run_new(struct pool *pool, struct function *function, struct invocat
     pool_lock(pool);
     if (!invocation->request_id[0])
         uuid_put(invocation->request_id, random_next(&pool->random), random_next(&pool->random));
-    put_root(pool, run->root);
+    /* A trace's root as X-Ray writes it: by it a request of the function tells which of its events it belongs to.
+     */
+    uint64_t a = random_next(&pool->random), b = random_next(&pool->random);
+    unsigned seconds = (unsigned)(clock_now_ms(pool->func->options.clock) / 1000);
+    snprintf(run->root, RUN_ROOT_BYTES, "1-%08x-%08x%016llx", seconds, (unsigned)a, (unsigned long long)b);
     pool_unlock(pool);
     invocation->request_id[RUN_ID_BYTES - 1] = 0;
     memcpy(run->id, invocation->request_id, RUN_ID_BYTES);

@@ -23,6 +23,7 @@ struct meter {
     struct ring link; /* in its bucket */
     struct slice name;
     uint64_t ends[INVOCATION_REFUSED + 1], call_us, log_bytes;
+    uint64_t told_calls, told_errors; /* by pool_each_meter */
     unsigned processes, running; /* as they were counted last */
     char text[];                 /* of the name */
 };
@@ -234,7 +235,37 @@ void pool_put_meters(struct pool *pool, struct buf *out)
     arena_free(&arena);
 }
 
+void pool_each_meter(struct pool *pool, func_meter_visitor *visit, void *context)
+{
+    pool_lock(pool);
+    pthread_mutex_lock(&pool->meters->lock);
+    count_processes(pool);
+    pool_unlock(pool);
+    for (unsigned i = 0; i < METER_BUCKETS; i++)
+        ring_each(struct meter, meter, link, &pool->meters->buckets[i])
+        {
+            uint64_t calls = 0;
+            for (unsigned end = 0; end <= INVOCATION_REFUSED; end++) calls += meter->ends[end];
+            uint64_t errors = calls - meter->ends[INVOCATION_ANSWERED];
+            visit(context, &(struct func_meter){.name = meter->name,
+                                                .calls = calls - meter->told_calls,
+                                                .errors = errors - meter->told_errors,
+                                                .running = meter->running});
+            meter->told_calls = calls;
+            meter->told_errors = errors;
+        }
+    pthread_mutex_unlock(&pool->meters->lock);
+}
+
 /* ---- all functions ---- */
+
+void pool_count(struct pool *pool, struct func_counts *out)
+{
+    uint64_t answered = stats_read(&pool->stats.ends[INVOCATION_ANSWERED]);
+    *out = (struct func_counts){.duration_us = &pool->stats.duration_us};
+    for (unsigned end = 0; end <= INVOCATION_REFUSED; end++) out->calls += stats_read(&pool->stats.ends[end]);
+    out->errors = out->calls > answered ? out->calls - answered : 0;
+}
 
 static const char *const state_names[] = {[INSTANCE_STARTING] = "Starting",
                                           [INSTANCE_IDLE] = "Idle",
@@ -278,17 +309,6 @@ static void put_counter(struct buf *out, const char *name, const char *help, con
     buf_printf(out, "%s %llu\n", name, (unsigned long long)stats_read(counter));
 }
 
-static void put_states(struct pool *pool, struct buf *out)
-{
-    unsigned counts[STATES] = {0};
-    pool_lock(pool);
-    ring_each(struct instance, instance, all, &pool->instances) counts[instance->state]++;
-    pool_unlock(pool);
-    stats_put_head(out, "quipu_function_processes", "gauge", "Processes of functions by state.");
-    for (unsigned state = 0; state < INSTANCE_ENDED; state++)
-        buf_printf(out, "quipu_function_processes{state=\"%s\"} %u\n", state_names[state], counts[state]);
-}
-
 static void put_histogram(struct buf *out, const char *name, const char *help,
                           const struct histogram *histogram)
 {
@@ -314,7 +334,13 @@ void pool_put_metrics(struct pool *pool, struct buf *out)
                 &stats->reloads);
     put_counter(out, "quipu_function_refused_connections_total",
                 "Connections to a process's port that were not its own.", &stats->refused_connections);
-    put_states(pool, out);
+    unsigned counts[STATES] = {0};
+    pool_lock(pool);
+    ring_each(struct instance, instance, all, &pool->instances) counts[instance->state]++;
+    pool_unlock(pool);
+    stats_put_head(out, "quipu_function_processes", "gauge", "Processes of functions by state.");
+    for (unsigned state = 0; state < INSTANCE_ENDED; state++)
+        buf_printf(out, "quipu_function_processes{state=\"%s\"} %u\n", state_names[state], counts[state]);
     put_histogram(out, "quipu_function_duration_seconds", "From an event's hand-over to its answer.",
                   &stats->duration_us);
     put_histogram(out, "quipu_function_init_seconds",

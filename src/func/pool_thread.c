@@ -77,21 +77,6 @@ static void instance_tick(struct instance *instance, int64_t now_us, int64_t *du
 
 /* ---- the rest that is due ---- */
 
-static void groups_tick(struct pool *pool, int64_t now_us, int64_t *due_us)
-{
-    for (unsigned i = 0; i < POOL_BUCKETS; i++) {
-        ring_each(struct group, group, all, &pool->buckets[i])
-        {
-            if (!ring_empty(&group->instances) || group->waiting_count) continue;
-            int64_t end_us = group->used_us + (int64_t)POOL_GROUP_IDLE_MS * 1000;
-            if (now_us >= end_us)
-                group_free(group);
-            else
-                sooner(due_us, end_us);
-        }
-    }
-}
-
 /* Answers when the next thing is due. */
 static int64_t pool_tick(struct pool *pool, struct after *after)
 {
@@ -105,7 +90,17 @@ static int64_t pool_tick(struct pool *pool, struct after *after)
         pool_refuse_all(pool, after); /* whoever came to wait since: nobody starts for them */
     pool_serve_hungry(pool, after);
     if (!ring_empty(&pool->hungry)) sooner(&due_us, now_us + POOL_RETURN_MS * 1000);
-    groups_tick(pool, now_us, &due_us);
+    for (unsigned i = 0; i < POOL_BUCKETS; i++) {
+        ring_each(struct group, group, all, &pool->buckets[i])
+        {
+            if (!ring_empty(&group->instances) || group->waiting_count) continue;
+            int64_t end_us = group->used_us + (int64_t)POOL_GROUP_IDLE_MS * 1000;
+            if (now_us >= end_us)
+                group_free(group);
+            else
+                sooner(&due_us, end_us);
+        }
+    }
     if (pool->is_closing) sooner(&due_us, now_us + CLOSING_LOOK_US);
     return due_us;
 }

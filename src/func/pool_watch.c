@@ -178,12 +178,6 @@ void watcher_add(struct watcher *watcher, struct group *group)
 
 /* ---- changes ---- */
 
-/* The kernel's queue was full: anything may have changed. */
-static void all_changed(struct watcher *watcher)
-{
-    ring_each(struct watched_folder, folder, all, &watcher->folders) folder->is_changed = true;
-}
-
 static void directory_changed(struct watcher *watcher, struct directory *directory,
                               const struct inotify_event *event)
 {
@@ -205,18 +199,13 @@ static void directory_changed(struct watcher *watcher, struct directory *directo
 static void event_take(struct watcher *watcher, const struct inotify_event *event)
 {
     if (event->mask & IN_Q_OVERFLOW) {
-        all_changed(watcher);
+        /* The kernel's queue was full: anything may have changed. */
+        ring_each(struct watched_folder, folder, all, &watcher->folders) folder->is_changed = true;
         return;
     }
     /* Several groups may watch the same directory: the kernel has one descriptor for it. */
     ring_each(struct directory, directory, all, &watcher->directories) if (directory->descriptor == event->wd)
         directory_changed(watcher, directory, event);
-}
-
-static void group_reload(struct group *group)
-{
-    stats_add(&group->pool->stats.reloads, 1);
-    ring_each(struct instance, instance, of_group, &group->instances) instance_retire(instance);
 }
 
 void watcher_read(struct watcher *watcher, struct pool *pool)
@@ -234,7 +223,11 @@ void watcher_read(struct watcher *watcher, struct pool *pool)
     pool_lock(pool);
     ring_each(struct watched_folder, folder, all, &watcher->folders)
     {
-        if (folder->is_changed) group_reload(folder->group);
+        if (folder->is_changed) {
+            stats_add(&folder->group->pool->stats.reloads, 1);
+            ring_each(struct instance, instance, of_group, &folder->group->instances)
+                instance_retire(instance);
+        }
         folder->is_changed = false;
     }
     pool_serve_hungry(pool, &after);

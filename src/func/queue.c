@@ -141,6 +141,11 @@ bool queue_is_idle(struct queue *queue)
     return queue_is_at_rest(queue) && atomic_load(&queue->next_due_ms) > queue_now_ms(queue);
 }
 
+uint64_t queue_count(const struct queue *queue)
+{
+    return atomic_load(&queue->pending_count);
+}
+
 void queue_put_metrics(struct queue *queue, struct buf *out)
 {
     stats_put_head(out, "quipu_async_calls_total", "counter", "Asynchronous calls by what became of them.");

@@ -92,7 +92,7 @@ struct queue {
     /* the host's */
     struct ring by_id[QUEUE_BUCKETS];
     struct heap due;
-    size_t pending_count;
+    _Atomic size_t pending_count; /* others read it */
     bool is_overflowed; /* the table may hold more than we know */
     bool is_stopping, is_closing;
     bool scans_now;            /* a scan is due before its time */
@@ -115,7 +115,6 @@ void queue_put_found(struct queue *queue, struct slice id);
 bool queue_table_make(struct queue *queue);
 /* How much of a payload goes into one item: the cut leaves no character in two. */
 size_t queue_part_len(struct slice rest);
-unsigned queue_part_count(struct slice payload);
 /* Members that put a call; 0 when the payload is too long or no UTF-8. *first: where the last one of them begins, which
  * is part 0. */
 unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members,

@@ -61,7 +61,7 @@ size_t queue_part_len(struct slice rest)
     return len;
 }
 
-unsigned queue_part_count(struct slice payload)
+static unsigned queue_part_count(struct slice payload)
 {
     unsigned count = 0;
     do {
@@ -230,11 +230,9 @@ bool call_read(struct async_call *call, struct slice reply)
                                         "fence", "until",    "ended",    "effects",  "told"};
     struct arena *arena = call->arena;
     struct slice item, at[sizeof names / sizeof *names], payloads[QUEUE_PARTS + 1] = {0};
-    struct raw_look look;
     bool has_first = false;
     struct slice table = arena_printf(arena, "%.*s", SLICE_ARG(call->queue->table));
-    raw_look_begin(&look, arena, raw_member(arena, raw_member(arena, reply, "Responses"), table.data));
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (arena, raw_member(arena, raw_member(arena, reply, "Responses"), table.data), &item) {
         raw_pick(arena, item, names, at, sizeof names / sizeof *names);
         int64_t part = attribute_int(arena, at[0], -1);
         if (part < 0 || part > QUEUE_PARTS) continue;
@@ -284,10 +282,8 @@ enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice 
 /* What another server holds is due when that is over, at the earliest. */
 struct slice queue_read_page(struct queue *queue, struct slice reply, struct arena *arena)
 {
-    struct raw_look look;
     struct slice item;
-    raw_look_begin(&look, arena, raw_member(arena, reply, "Items"));
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (arena, raw_member(arena, reply, "Items"), &item) {
         struct slice id = item_text(arena, item, "id"), owner = item_text(arena, item, "owner");
         int64_t due_ms = item_int(arena, item, "due", 0), until_ms = item_int(arena, item, "until", 0);
         if (queue_hold_state(queue, owner, until_ms, due_ms) == HOLD_IS_ANOTHERS) due_ms = until_ms + 1;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/raw.h"
 #include "base/stats.h"
+#include "calendar/calendar.h"
 #include "func/queue.h"
 
 static struct slice reply_of(const struct async_call *call)
@@ -43,16 +44,14 @@ static struct slice function_arn(const struct async_call *call)
 static void put_document(struct buf *out, struct async_call *call, const char *condition, bool with_payloads)
 {
     const struct invocation *invocation = &call->invocation;
-    struct buf time = {0};
     bool has_run = invocation->version[0] != 0,
          has_failed = invocation->end == INVOCATION_FAILED || call->rejected;
-    time_put(&time, queue_now_ms(call->queue));
     compose(
         out,
         "{'version':'1.0','timestamp':%s,'requestContext':{'requestId':%s,'functionArn':%s,'condition':%s,"
         "'approximateInvokeCount':%d},'requestPayload':%A",
-        arena_take(call->arena, &time), call->id, function_arn(call), slice_of(condition),
-        (int64_t)call->attempts + has_run,
+        moment_text(call->arena, queue_now_ms(call->queue)), call->id, function_arn(call),
+        slice_of(condition), (int64_t)call->attempts + has_run,
         payload_json(with_payloads ? call->payload : SLICE_NONE, call->arena));
     if (has_run)
         compose(out, ",'responseContext':{'statusCode':200,'executedVersion':%s%A},'responsePayload':%A",
@@ -104,14 +103,6 @@ static void put_telling(void *argument)
     else if (count)
         telling->members = arena_copy(call->arena, buf_view(&members));
     buf_free(&members);
-}
-
-static struct slice destination_members(struct async_call *call, struct slice destination,
-                                        const char *condition)
-{
-    struct telling telling = {call, destination, SLICE(""), condition};
-    if (destination.len) task_outside(put_telling, &telling); /* it looks into tables */
-    return telling.members;
 }
 
 /* ---- the end of a call ---- */
@@ -191,7 +182,9 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
 static int64_t call_end(struct async_call *call, const char *condition, struct slice destination,
                         struct slice effects, unsigned effect_count)
 {
-    struct slice told = destination_members(call, destination, condition);
+    struct telling telling = {call, destination, SLICE(""), condition};
+    if (destination.len) task_outside(put_telling, &telling); /* it looks into tables */
+    struct slice told = telling.members;
     bool is_kept = (told.len || (effects.len && !call->invocation.is_repeatable)) && !task_has_transactions();
     while (is_kept) {
         struct task_call *write = task_call_new("UpdateItem");
@@ -235,11 +228,8 @@ static int64_t call_failed(struct async_call *call)
 /* The writes that the function returned were not taken: its own error. */
 static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason)
 {
-    struct buf *reply = &call->invocation.reply;
-    reply->len = 0;
-    buf_printf(reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
-    json_put_string(reply, reason);
-    buf_byte(reply, '}');
+    call->invocation.reply.len = 0;
+    compose(&call->invocation.reply, "{'errorType':%s,'errorMessage':%s}", slice_of(type), reason);
     call->rejected = true;
     return call_failed(call);
 }

@@ -11,6 +11,7 @@
  * queue, with any client, need not know how to put pieces together. */
 #include "base/compose.h"
 #include "base/limits.h"
+#include "calendar/calendar.h"
 #include "func/target.h"
 
 #define NAMES_BYTES (5 + 2 + 4 + 4) /* of the attributes, in the item's size */
@@ -30,17 +31,10 @@ bool queues_make(struct func *func)
     return is_made;
 }
 
-struct slice queues_time(struct arena *arena, int64_t now_ms)
-{
-    struct buf text = {0};
-    time_put(&text, now_ms);
-    return arena_take(arena, &text);
-}
-
 size_t queues_put(struct slice table, const struct queues_message *message, struct buf *members)
 {
     struct arena arena = {0};
-    struct slice sent = queues_time(&arena, message->now_ms);
+    struct slice sent = moment_text(&arena, message->now_ms);
     size_t size = NAMES_BYTES + message->queue.len + message->id.len + message->document.len + sent.len +
                   message->more_bytes;
     if (size > LIMIT_ITEM_BYTES)

@@ -16,6 +16,7 @@
 #include "base/compose.h"
 #include "base/limits.h"
 #include "base/stats.h"
+#include "calendar/calendar.h"
 #include "func/letter.h"
 #include "func/queue.h"
 #include "func/routes.h"
@@ -46,16 +47,9 @@ struct redrive {
     bool is_over;        /* the end of the queue was reached */
     const char *trouble; /* what the door said; NULL: nothing went wrong */
     struct reason reasons[REASONS];
-    struct buf request, reply;
 };
 
 /* ---- the request ---- */
-
-static bool refuse(struct rest_call *call, const char *sentence)
-{
-    lambda_error(call, 400, "InvalidParameterValueException", "%s", sentence);
-    return false;
-}
 
 /* Cuts the answer's `next`: TIME/ID. */
 static bool take_next(struct redrive *redrive, struct slice next)
@@ -73,29 +67,28 @@ static bool read_request(struct redrive *redrive)
     struct raw_walk walk;
     struct slice name, value;
     if (!redrive->queue.len || redrive->queue.len > LIMIT_QUEUE_NAME_BYTES)
-        return refuse(call, "a queue's name has 1 to 256 bytes");
+        return lambda_refuse(call, "a queue's name has 1 to 256 bytes");
     if (!call->body.len) return true;
     if (!raw_is_json(call->arena, call->body) ||
         raw_walk_begin(&walk, call->arena, call->body) != JSON_OBJECT)
-        return refuse(call, "the body must be a JSON object, {\"max\":100,\"id\":\"...\",\"next\":\"...\"}");
+        return lambda_refuse(call,
+                             "the body must be a JSON object, {\"max\":100,\"id\":\"...\",\"next\":\"...\"}");
     while (raw_walk_next(&walk, &name, &value)) {
         if (slice_equal(name, SLICE("max"))) {
             if (raw_kind(value) != JSON_NUMBER || !raw_int(value, &redrive->max) || redrive->max < 1)
-                return refuse(call, "max must be a whole number from 1");
+                return lambda_refuse(call, "max must be a whole number from 1");
         } else if (slice_equal(name, SLICE("id"))) {
             redrive->id = raw_string(call->arena, value);
             if (!redrive->id.len || redrive->id.len > LIMIT_RANGE_KEY_BYTES)
-                return refuse(call, "id must be the id of a message");
+                return lambda_refuse(call, "id must be the id of a message");
         } else if (slice_equal(name, SLICE("next"))) {
             if (!take_next(redrive, raw_string(call->arena, value)))
-                return refuse(call, "next must be what an answer before had as its next");
+                return lambda_refuse(call, "next must be what an answer before had as its next");
         } else {
-            lambda_error(call, 400, "InvalidParameterValueException",
-                         "%.*s is unknown: there are max, id and next", SLICE_ARG(name));
-            return false;
+            return lambda_refuse(call, "%.*s is unknown: there are max, id and next", SLICE_ARG(name));
         }
     }
-    if (redrive->id.len && redrive->after.len) return refuse(call, "id and next do not go together");
+    if (redrive->id.len && redrive->after.len) return lambda_refuse(call, "id and next do not go together");
     return true;
 }
 
@@ -192,37 +185,29 @@ static void take_message(struct redrive *redrive, struct slice item)
 
 /* ---- the queue ---- */
 
-static void put_query(struct redrive *redrive, struct slice more)
+/* Asks the door. An empty body when there is nothing to be had: no table, which is to have no messages, or trouble. */
+static struct slice ask(struct redrive *redrive, struct arena *arena, const char *operation,
+                        struct slice request)
 {
-    struct buf *out = &redrive->request;
-    struct arena arena = {0};
-    out->len = 0;
-    compose(out,
-            "{'TableName':%s,'ConsistentRead':true,%A,'KeyConditionExpression':'#queue = :queue%r',%#,"
-            "'ExpressionAttributeValues':{':queue':%S",
-            queues_table(redrive->func, &arena), more,
-            redrive->after.len ? SLICE(" AND #id > :after") : SLICE_NONE, redrive->queue);
-    if (redrive->after.len) compose(out, ",':after':%S", redrive->after);
-    buf_text(out, "}}");
-    arena_free(&arena);
+    struct dynamo_reply reply = dynamo_ask(redrive->func->options.dynamo, arena, operation, request);
+    if (reply.status == 200) return reply.body;
+    redrive->is_over = slice_equal(reply.error, SLICE("ResourceNotFoundException"));
+    if (!redrive->is_over) note_trouble(redrive, reply.error, reply.message);
+    return SLICE("");
 }
 
-/* Asks the door with what is in `request`. False when there is nothing to be had: no table, which is to have
- * no messages, or trouble. */
-static bool ask(struct redrive *redrive, const char *operation)
+/* A page of the queue, from `after` on. */
+static struct slice ask_page(struct redrive *redrive, struct arena *arena, struct slice more)
 {
-    struct arena arena = {0};
-    struct slice name, message;
-    redrive->reply.len = 0;
-    int status = dynamo_call(redrive->func->options.dynamo, slice_of(operation), buf_view(&redrive->request),
-                             &redrive->reply);
-    if (status != 200) {
-        dynamo_error(buf_view(&redrive->reply), &arena, &name, &message);
-        redrive->is_over = slice_equal(name, SLICE("ResourceNotFoundException"));
-        if (!redrive->is_over) note_trouble(redrive, name, message);
-    }
-    arena_free(&arena);
-    return status == 200;
+    struct slice after = SLICE("");
+    if (redrive->after.len) after = compose_in(arena, ",':after':%S", redrive->after);
+    return ask(
+        redrive, arena, "Query",
+        compose_in(arena,
+                   "{'TableName':%s,'ConsistentRead':true,%A,'KeyConditionExpression':'#queue = :queue%r',%#,"
+                   "'ExpressionAttributeValues':{':queue':%S%A}}",
+                   queues_table(redrive->func, arena), more,
+                   after.len ? SLICE(" AND #id > :after") : SLICE_NONE, redrive->queue, after));
 }
 
 /* Where a page ended, as the last id that was seen; at the end of the queue nothing changes. */
@@ -245,20 +230,16 @@ static bool has_room(const struct redrive *redrive)
 static void take_page(struct redrive *redrive)
 {
     struct arena arena = {0};
-    struct raw_walk walk;
-    struct slice item;
-    put_query(redrive, compose_in(&arena, "'Limit':%d", LIMIT_REDRIVE_MESSAGES - redrive->seen));
-    if (ask(redrive, "Query")) {
-        struct slice page = arena_copy(&arena, buf_view(&redrive->reply));
-        bool is_whole = true;
-        raw_walk_begin(&walk, &arena, raw_member(&arena, page, "Items"));
-        while (raw_walk_next(&walk, NULL, &item)) {
-            is_whole = has_room(redrive);
-            if (!is_whole) break;
-            take_message(redrive, item);
-        }
-        if (is_whole && !redrive->trouble) redrive->is_over = !page_goes_on(redrive, page);
+    struct slice item,
+        page = ask_page(redrive, &arena,
+                        compose_in(&arena, "'Limit':%d", LIMIT_REDRIVE_MESSAGES - redrive->seen));
+    bool is_whole = page.len > 0;
+    raw_each (&arena, raw_member(&arena, page, "Items"), &item) {
+        is_whole = has_room(redrive);
+        if (!is_whole) break;
+        take_message(redrive, item);
     }
+    if (is_whole && !redrive->trouble) redrive->is_over = !page_goes_on(redrive, page);
     arena_free(&arena);
 }
 
@@ -266,13 +247,13 @@ static void take_page(struct redrive *redrive)
 static bool take_one(struct redrive *redrive)
 {
     struct arena arena = {0};
-    redrive->request.len = 0;
-    compose(&redrive->request, "{'TableName':%s,'ConsistentRead':true,'Key':{'queue':%S,'id':%S}}",
-            queues_table(redrive->func, &arena), redrive->queue, redrive->id);
-    bool found = ask(redrive, "GetItem");
-    struct slice item = found ? raw_member(&arena, buf_view(&redrive->reply), "Item") : SLICE_NONE;
-    found = item.data != NULL;
-    if (found) take_message(redrive, arena_copy(&arena, item));
+    struct slice reply = ask(redrive, &arena, "GetItem",
+                             compose_in(&arena,
+                                        "{'TableName':%s,'ConsistentRead':true,'Key':{'queue':%S,'id':%S}}",
+                                        queues_table(redrive->func, &arena), redrive->queue, redrive->id));
+    struct slice item = raw_member(&arena, reply, "Item");
+    bool found = item.data != NULL;
+    if (found) take_message(redrive, item);
     arena_free(&arena);
     return found || redrive->trouble;
 }
@@ -283,13 +264,11 @@ static void count_left(struct redrive *redrive)
     struct slice after = redrive->after;
     bool goes_on = !redrive->is_over;
     for (unsigned page = 0; goes_on && page < LIMIT_REDRIVE_COUNT_PAGES; page++) {
+        struct slice reply = ask_page(redrive, redrive->call->arena, SLICE("\"Select\":\"COUNT\""));
         int64_t count = 0;
-        put_query(redrive, SLICE("\"Select\":\"COUNT\""));
-        goes_on = ask(redrive, "Query");
-        if (!goes_on) break;
-        raw_int(raw_member(redrive->call->arena, buf_view(&redrive->reply), "Count"), &count);
+        raw_int(raw_member(redrive->call->arena, reply, "Count"), &count);
         redrive->left += count;
-        goes_on = page_goes_on(redrive, buf_view(&redrive->reply));
+        goes_on = page_goes_on(redrive, reply);
     }
     redrive->after = after;
     if (!redrive->left && !goes_on && !redrive->trouble) redrive->is_over = true;
@@ -325,7 +304,7 @@ static void run(void *room, struct rest_call *call)
     struct func *func = room;
     struct redrive redrive = {
         .func = func, .call = call, .queue = call->parameters[0], .max = LIMIT_REDRIVE_MESSAGES};
-    redrive.started = queues_time(call->arena, clock_now_ms(func->options.clock));
+    redrive.started = moment_text(call->arena, clock_now_ms(func->options.clock));
     redrive.host = task_host_open(func->options.dynamo, func->options.clock);
     if (read_request(&redrive)) {
         bool found = true;
@@ -346,8 +325,6 @@ static void run(void *room, struct rest_call *call)
             answer(&redrive);
     }
     task_host_free(redrive.host);
-    buf_free(&redrive.request);
-    buf_free(&redrive.reply);
 }
 
 void redrive_serve(void *room, struct rest_call *call)

@@ -17,6 +17,7 @@
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
+#include "calendar/calendar.h"
 #include "func/archive.h"
 
 #define REFRESH_S             2
@@ -26,60 +27,27 @@
 
 /* ---- names ---- */
 
-static bool is_name_character(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
-}
-
-static bool is_plain_text(struct slice text, size_t max)
-{
-    if (!text.len || text.len > max) return false;
-    for (size_t i = 0; i < text.len; i++)
-        if (!is_name_character(text.data[i])) return false;
-    return true;
-}
-
-static bool is_qualifier(struct slice text)
-{
-    return slice_equal(text, SLICE(PART_LATEST)) || is_plain_text(text, 128);
-}
-
-static bool is_account(struct slice text)
-{
-    unsigned long long number;
-    return text.len == 12 && slice_to_u64(text, 999999999999, &number);
-}
-
-/* Takes what stands before the next colon. */
-static struct slice take_field(struct slice *rest)
-{
-    const char *colon = rest->len ? memchr(rest->data, ':', rest->len) : NULL;
-    size_t len = colon ? (size_t)(colon - rest->data) : rest->len;
-    struct slice field = {rest->data, len};
-    *rest = slice_from(*rest, colon ? len + 1 : len);
-    return field;
-}
-
 /* Takes "arn:aws:lambda:REGION:ACCOUNT:function:" and its shorter forms "ACCOUNT:function:" and "function:"
  * off the front; what is left is a name, with a qualifier or without. */
 static bool take_arn_start(struct slice *text)
 {
+    static const struct slice kind = SLICE("function:");
     struct slice rest = *text;
+    struct arn arn;
     if (slice_starts(rest, SLICE("arn:"))) {
-        take_field(&rest);
-        struct slice partition = take_field(&rest), service = take_field(&rest), region = take_field(&rest);
-        if (!slice_starts(partition, SLICE("aws")) || !slice_equal(service, SLICE("lambda")) || !region.len ||
-            !is_account(take_field(&rest)) || !slice_equal(take_field(&rest), SLICE("function")))
-            return false;
-        *text = rest;
-        return true;
+        bool is_function = arn_parse(rest, &arn) && slice_equal(arn.service, SLICE("lambda")) &&
+                           arn.region.len && text_is_account(arn.account) && slice_starts(arn.resource, kind);
+        if (is_function) *text = slice_from(arn.resource, kind.len);
+        return is_function;
     }
-    struct slice account = take_field(&rest);
-    if (is_account(account) && slice_equal(take_field(&rest), SLICE("function")) && rest.len) *text = rest;
-    rest = *text;
-    if (slice_equal(take_field(&rest), SLICE("function")) && rest.len && memchr(text->data, ':', text->len))
-        *text = rest;
+    if (text_is_account(slice_cut(&rest, ':')) && slice_starts(rest, kind)) *text = rest;
+    if (slice_starts(*text, kind) && text->len > kind.len) *text = slice_from(*text, kind.len);
     return true;
+}
+
+static bool is_plain_text(struct slice text, size_t max)
+{
+    return text.len <= max && text_consists_of(text, "-_");
 }
 
 bool function_name_parse(struct slice text, struct slice *name, struct slice *qualifier)
@@ -87,9 +55,10 @@ bool function_name_parse(struct slice text, struct slice *name, struct slice *qu
     *name = *qualifier = SLICE_NONE;
     if (!text.len || !take_arn_start(&text) || !text.len) return false;
     bool is_qualified = memchr(text.data, ':', text.len) != NULL;
-    *name = take_field(&text);
+    *name = slice_cut(&text, ':');
     *qualifier = text;
-    return is_plain_text(*name, 64) && (!is_qualified || is_qualifier(text));
+    return is_plain_text(*name, 64) &&
+           (!is_qualified || slice_equal(text, SLICE(PART_LATEST)) || is_plain_text(text, 128));
 }
 
 /* ---- finding ---- */
@@ -120,15 +89,6 @@ static struct function *find_in(const struct entry *entry, struct slice qualifie
     return part && part->function ? function_keep(part->function) : NULL;
 }
 
-/* Lets the refresher look at once: another server may just have made it. */
-static void want(struct registry *registry)
-{
-    pthread_mutex_lock(&registry->lock);
-    registry->is_wanted = true;
-    pthread_cond_signal(&registry->wake);
-    pthread_mutex_unlock(&registry->lock);
-}
-
 struct function *registry_function(struct func *func, struct slice name, struct slice qualifier,
                                    uint64_t random_bits)
 {
@@ -136,7 +96,13 @@ struct function *registry_function(struct func *func, struct slice name, struct 
     struct entry *entry = registry_known(registry, name);
     struct function *function = entry ? find_in(entry, qualifier, random_bits) : NULL;
     entry_release(entry);
-    if (!function && func->options.shared) want(registry);
+    if (!function && func->options.shared) {
+        /* Lets the refresher look at once: another server may just have made it. */
+        pthread_mutex_lock(&registry->lock);
+        registry->is_wanted = true;
+        pthread_cond_signal(&registry->wake);
+        pthread_mutex_unlock(&registry->lock);
+    }
     return function;
 }
 
@@ -218,12 +184,8 @@ struct slice registry_uuid(struct registry *registry, struct arena *arena)
 
 struct slice registry_time_text(int64_t ms, struct arena *arena)
 {
-    time_t seconds = (time_t)(ms / 1000);
-    struct tm tm;
-    char text[32];
-    gmtime_r(&seconds, &tm);
-    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
-    return arena_printf(arena, "%s.%03d+0000", text, (int)(ms % 1000));
+    struct slice text = moment_text(arena, ms); /* ends in Z */
+    return arena_printf(arena, "%.*s+0000", (int)text.len - 1, text.data);
 }
 
 /* ---- with other servers ---- */
@@ -303,15 +265,6 @@ static bool load(struct registry *registry, char *error, size_t error_len)
     return true;
 }
 
-static void start_refresher(struct registry *registry)
-{
-    sigset_t all, before; /* signals are for the thread that runs the server */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    ensure(pthread_create(&registry->refresher, NULL, refresh_loop, registry) == 0);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-}
-
 struct registry *registry_open(struct func *func, char *error, size_t error_len)
 {
     struct registry *registry = must_zero(1, sizeof *registry);
@@ -328,7 +281,13 @@ struct registry *registry_open(struct func *func, char *error, size_t error_len)
     registry->functions_table = arena_printf(&registry->arena, "%.*sfunctions", SLICE_ARG(func->prefix));
     registry->code_table = arena_printf(&registry->arena, "%.*scode", SLICE_ARG(func->prefix));
     bool opened = make_folder(registry, error, error_len) && load(registry, error, error_len);
-    if (opened && func->options.shared) start_refresher(registry);
+    if (opened && func->options.shared) {
+        sigset_t all, before; /* signals are for the thread that runs the server */
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before);
+        ensure(pthread_create(&registry->refresher, NULL, refresh_loop, registry) == 0);
+        pthread_sigmask(SIG_SETMASK, &before, NULL);
+    }
     if (opened) return registry;
     registry->ending = true; /* there is no refresher to end */
     registry_close(registry);

@@ -154,8 +154,8 @@ struct entry *registry_read_anyway(struct registry *registry, struct slice name)
 /* ---- registry_change.c: changes ---- */
 
 /* Calls the door; a missing table is made when `makes_tables`, and the call repeated. */
-int registry_call(struct registry *registry, const char *operation, struct slice request, struct buf *reply,
-                  bool makes_tables);
+struct dynamo_reply registry_call(struct registry *registry, struct arena *arena, const char *operation,
+                                  bool makes_tables, struct slice request);
 /* The most that a change puts or deletes one by one: an alias and what is set for it. */
 #define CHANGE_PARTS_MAX 5
 

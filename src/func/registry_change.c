@@ -28,20 +28,13 @@ static bool make_tables(struct registry *registry)
            table_make(registry->func, registry->code_table, "sha256", "part", 'N');
 }
 
-int registry_call(struct registry *registry, const char *operation, struct slice request, struct buf *reply,
-                  bool makes_tables)
+struct dynamo_reply registry_call(struct registry *registry, struct arena *arena, const char *operation,
+                                  bool makes_tables, struct slice request)
 {
-    struct arena arena = {0};
-    struct slice error, message;
-    size_t start = reply->len;
-    int status = dynamo_call(registry->func->options.dynamo, slice_of(operation), request, reply);
-    if (status == 200 || !makes_tables) return status;
-    dynamo_error(slice_from(buf_view(reply), start), &arena, &error, &message);
-    bool is_missing = dynamo_fault(status, error) == DYNAMO_MISSING;
-    arena_free(&arena);
-    if (!is_missing || !make_tables(registry)) return status;
-    reply->len = start;
-    return dynamo_call(registry->func->options.dynamo, slice_of(operation), request, reply);
+    struct dynamo *dynamo = registry->func->options.dynamo;
+    struct dynamo_reply reply = dynamo_ask(dynamo, arena, operation, request);
+    if (!makes_tables || reply.fault != DYNAMO_MISSING || !make_tables(registry)) return reply;
+    return dynamo_ask(dynamo, arena, operation, request);
 }
 
 /* ---- beginning ---- */
@@ -89,24 +82,23 @@ void change_free(struct change *change)
 /* Says that a change begins or ends; `what` is its name and mark. */
 static bool tell_others(struct registry *registry, struct slice what, bool ends)
 {
-    struct buf request = {0}, reply = {0};
-    compose(&request, "{'TableName':%s,'Key':{'name':{'S':'*changes'},'part':{'S':'count'}},",
-            registry->functions_table);
-    if (ends)
-        compose(&request,
-                "'UpdateExpression':'ADD #Changes :one DELETE #Under :what',%#,"
-                "'ExpressionAttributeValues':{':what':{'SS':[%s]},':one':%N}}",
-                what, INT64_C(1));
-    else
-        compose(&request,
-                "'UpdateExpression':'ADD #Under :what',%#,'ExpressionAttributeValues':{':what':{'SS':[%s]}}}",
-                what);
-    int status = registry_call(registry, "UpdateItem", buf_view(&request), &reply, true);
-    if (status != 200)
-        log_line("the change of %.*s cannot be told: %.*s", SLICE_ARG(what), SLICE_ARG(buf_view(&reply)));
-    buf_free(&request);
-    buf_free(&reply);
-    return status == 200;
+    struct arena arena = {0};
+    struct slice change = ends ? compose_in(&arena,
+                                            "'UpdateExpression':'ADD #Changes :one DELETE #Under :what',%#,"
+                                            "'ExpressionAttributeValues':{':what':{'SS':[%s]},':one':%N}",
+                                            what, INT64_C(1))
+                               : compose_in(&arena,
+                                            "'UpdateExpression':'ADD #Under :what',%#,"
+                                            "'ExpressionAttributeValues':{':what':{'SS':[%s]}}",
+                                            what);
+    struct dynamo_reply reply = registry_call(
+        registry, &arena, "UpdateItem", true,
+        compose_in(&arena, "{'TableName':%s,'Key':{'name':{'S':'*changes'},'part':{'S':'count'}},%A}",
+                   registry->functions_table, change));
+    if (reply.status != 200)
+        log_line("the change of %.*s cannot be told: %.*s", SLICE_ARG(what), SLICE_ARG(reply.body));
+    arena_free(&arena);
+    return reply.status == 200;
 }
 
 /* When the change with this mark began, by the clock of its server; 0: no mark. */
@@ -135,27 +127,22 @@ static bool is_older(struct registry *registry, struct slice key, int64_t ms)
 int64_t registry_changes(struct registry *registry)
 {
     struct arena arena = {0};
-    struct buf request = {0}, reply = {0};
-    struct slice error = SLICE_NONE, message, one;
-    struct raw_look look;
-    compose(&request,
+    struct slice one;
+    struct dynamo_reply reply = registry_call(
+        registry, &arena, "GetItem", false,
+        compose_in(
+            &arena,
             "{'TableName':%s,'ConsistentRead':true,'Key':{'name':{'S':'*changes'},'part':{'S':'count'}}}",
-            registry->functions_table);
-    int status = registry_call(registry, "GetItem", buf_view(&request), &reply, false);
-    if (status != 200) dynamo_error(buf_view(&reply), &arena, &error, &message);
-    struct slice item = raw_member(&arena, buf_view(&reply), "Item");
+            registry->functions_table));
+    struct slice item = raw_member(&arena, reply.body, "Item");
     int64_t count = item_int(&arena, item, "Changes", 0);
-    raw_look_begin(&look, &arena, item_content(&arena, item, "Under"));
-    while (raw_look_next(&look, NULL, &one)) {
+    raw_each (&arena, item_content(&arena, item, "Under"), &one) {
         struct slice what = raw_string(&arena, one);
         if (is_older(registry, what, UNDER_WAY_MS)) tell_others(registry, what, true);
     }
-    bool is_known = status == 200 ||
-                    dynamo_fault(status, error) == DYNAMO_MISSING; /* no table yet: no changes */
-    buf_free(&request);
-    buf_free(&reply);
     arena_free(&arena);
-    return is_known ? count : -1;
+    /* no table yet: no changes */
+    return reply.fault == DYNAMO_FINE || reply.fault == DYNAMO_MISSING ? count : -1;
 }
 
 /* ---- committing ---- */
@@ -165,26 +152,30 @@ static struct slice key_of(const struct change *change, struct slice part, struc
     return mark.len ? arena_printf(change->arena, "%.*s@%.*s", SLICE_ARG(part), SLICE_ARG(mark)) : part;
 }
 
+/* An item of the change's name: its attributes, without the braces. */
+static struct slice item_of(const struct change *change, struct slice key, const struct document *document)
+{
+    struct buf item = {0};
+    compose(&item, "'name':%S,'part':%S", change->name, key);
+    if (document->count) buf_byte(&item, ',');
+    document_put_attributes(&item, document, change->arena);
+    return arena_take(change->arena, &item);
+}
+
 static bool put_parts(const struct change *change)
 {
-    struct buf request = {0}, reply = {0};
-    int status = 200;
-    for (uint32_t i = 0; i < change->count && status == 200; i++) {
+    struct dynamo_reply reply = {.status = 200};
+    for (uint32_t i = 0; i < change->count && reply.status == 200; i++) {
         if (change->parts[i].is_deleted) continue;
-        request.len = reply.len = 0;
-        compose(&request, "{'TableName':%s,'Item':{'name':%S,'part':%S", change->registry->functions_table,
-                change->name, key_of(change, change->parts[i].name, slice_of(change->mark)));
-        if (change->parts[i].document.count) buf_byte(&request, ',');
-        document_put_attributes(&request, &change->parts[i].document, change->arena);
-        buf_text(&request, "}}");
-        status = registry_call(change->registry, "PutItem", buf_view(&request), &reply, true);
+        struct slice key = key_of(change, change->parts[i].name, slice_of(change->mark));
+        reply = registry_call(change->registry, change->arena, "PutItem", true,
+                              compose_in(change->arena, "{'TableName':%s,'Item':{%A}}",
+                                         change->registry->functions_table,
+                                         item_of(change, key, &change->parts[i].document)));
     }
-    if (status != 200)
-        log_line("the function %.*s cannot be changed: %.*s", SLICE_ARG(change->name),
-                 SLICE_ARG(buf_view(&reply)));
-    buf_free(&request);
-    buf_free(&reply);
-    return status == 200;
+    if (reply.status != 200)
+        log_line("the function %.*s cannot be changed: %.*s", SLICE_ARG(change->name), SLICE_ARG(reply.body));
+    return reply.status == 200;
 }
 
 /* What the change does with a part; NULL: nothing. */
@@ -240,34 +231,23 @@ static bool was_ours(const struct change *change, struct slice reply)
 
 static enum change_end put_head(const struct change *change)
 {
-    struct buf request = {0}, reply = {0};
-    struct slice error, message;
     struct document head = new_head(change);
-    enum change_end end = CHANGE_DONE;
-    compose(&request, "{'TableName':%s,'Item':{'name':%S,'part':%S,", change->registry->functions_table,
-            change->name, SLICE(PART_FUNCTION));
-    document_put_attributes(&request, &head, change->arena);
-    if (change->seen->stamp || change->before)
-        compose(&request,
-                "},%O,'ConditionExpression':'#Stamp = :stamp',%#,'ExpressionAttributeValues':{':stamp':%N}}",
-                (int64_t)change->seen->stamp);
-    else
-        compose(&request, "},%O,'ConditionExpression':'attribute_not_exists(#name)',%#}");
-    int status = registry_call(change->registry, "PutItem", buf_view(&request), &reply, true);
-    if (status != 200) {
-        dynamo_error(buf_view(&reply), change->arena, &error, &message);
-        bool has_lost = dynamo_fault(status, error) == DYNAMO_CONDITION;
-        if (has_lost && !was_ours(change, buf_view(&reply)))
-            end = CHANGE_AGAIN;
-        else if (!has_lost)
-            end = CHANGE_FAILED;
-        if (end == CHANGE_FAILED)
-            log_line("the function %.*s cannot be changed: %.*s: %.*s", SLICE_ARG(change->name),
-                     SLICE_ARG(error), SLICE_ARG(message));
-    }
-    buf_free(&request);
-    buf_free(&reply);
-    return end;
+    struct slice condition =
+        change->seen->stamp || change->before
+            ? compose_in(
+                  change->arena,
+                  "'ConditionExpression':'#Stamp = :stamp',%#,'ExpressionAttributeValues':{':stamp':%N}",
+                  (int64_t)change->seen->stamp)
+            : compose_in(change->arena, "'ConditionExpression':'attribute_not_exists(#name)',%#");
+    struct dynamo_reply reply = registry_call(
+        change->registry, change->arena, "PutItem", true,
+        compose_in(change->arena, "{'TableName':%s,'Item':{%A},%O,%A}", change->registry->functions_table,
+                   item_of(change, SLICE(PART_FUNCTION), &head), condition));
+    if (reply.status == 200) return CHANGE_DONE;
+    if (reply.fault == DYNAMO_CONDITION) return was_ours(change, reply.body) ? CHANGE_DONE : CHANGE_AGAIN;
+    log_line("the function %.*s cannot be changed: %.*s: %.*s", SLICE_ARG(change->name),
+             SLICE_ARG(reply.error), SLICE_ARG(reply.message));
+    return CHANGE_FAILED;
 }
 
 /* Parts that a change has left behind. What cannot be removed now is a stray, for the next one. */
@@ -279,11 +259,10 @@ struct removal {
 
 static void send_removals(struct removal *removal)
 {
-    struct buf reply = {0};
     if (!removal->count) return;
     buf_text(&removal->request, "]}}");
-    registry_call(removal->change->registry, "BatchWriteItem", buf_view(&removal->request), &reply, false);
-    buf_free(&reply);
+    registry_call(removal->change->registry, removal->change->arena, "BatchWriteItem", false,
+                  buf_view(&removal->request));
     removal->request.len = removal->count = 0;
 }
 
@@ -309,15 +288,6 @@ static void remove_old_parts(const struct change *change)
     buf_free(&removal.request);
 }
 
-/* Where no thread does it every hour: heads of deleted functions do not pile up until the next start. */
-static void housekeep_sometimes(struct registry *registry)
-{
-    pthread_mutex_lock(&registry->lock);
-    bool is_time = ++registry->removals % HOUSEKEEP_EVERY == 0;
-    pthread_mutex_unlock(&registry->lock);
-    if (is_time) registry_housekeep(registry, false);
-}
-
 enum change_end change_commit(struct change *change)
 {
     struct registry *registry = change->registry;
@@ -329,7 +299,13 @@ enum change_end change_commit(struct change *change)
     /* Where no reply came, the change may be made yet: who looks for dead ones tells it then. */
     if (is_shared && end != CHANGE_FAILED) tell_others(registry, what, true);
     if (end == CHANGE_AGAIN) return end;
-    if (end == CHANGE_DONE && change->removes && !is_shared) housekeep_sometimes(registry);
+    if (end == CHANGE_DONE && change->removes && !is_shared) {
+        /* Where no thread does it every hour: heads of deleted functions do not pile up until the next start. */
+        pthread_mutex_lock(&registry->lock);
+        bool is_time = ++registry->removals % HOUSEKEEP_EVERY == 0;
+        pthread_mutex_unlock(&registry->lock);
+        if (is_time) registry_housekeep(registry, false);
+    }
     change->after = registry_read(registry, change->name, &failed);
     return failed ? CHANGE_FAILED : end;
 }
@@ -339,15 +315,13 @@ enum change_end change_commit(struct change *change)
 /* A head that is Gone, and nothing else. */
 static void remove_head(const struct change *change)
 {
-    struct buf request = {0}, reply = {0};
-    compose(&request,
-            "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConditionExpression':'#Stamp = :stamp',%#,"
-            "'ExpressionAttributeValues':{':stamp':%N}}",
-            change->registry->functions_table, change->name, SLICE(PART_FUNCTION),
-            (int64_t)change->seen->stamp);
-    registry_call(change->registry, "DeleteItem", buf_view(&request), &reply, false);
-    buf_free(&request);
-    buf_free(&reply);
+    registry_call(
+        change->registry, change->arena, "DeleteItem", false,
+        compose_in(change->arena,
+                   "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConditionExpression':'#Stamp = :stamp',"
+                   "%#,'ExpressionAttributeValues':{':stamp':%N}}",
+                   change->registry->functions_table, change->name, SLICE(PART_FUNCTION),
+                   (int64_t)change->seen->stamp));
 }
 
 static void tidy(struct registry *registry, struct slice name, int64_t old_ms, struct arena *arena)

@@ -121,71 +121,55 @@ static struct code_head head_of(struct slice item, struct arena *arena)
     };
 }
 
-/* Calls the door, in the arena; a missing table is made for what writes archives. */
-static struct slice call(struct registry *registry, const char *operation, struct arena *arena,
-                         bool makes_tables, struct slice request, int *status)
+static bool stored(struct slice sha256, const struct dynamo_reply *reply)
 {
-    struct buf reply = {0};
-    *status = registry_call(registry, operation, request, &reply, makes_tables);
-    return arena_take(arena, &reply);
-}
-
-static void log_failure(const char *what, struct slice sha256, struct slice reply, struct arena *arena)
-{
-    struct slice name, message;
-    dynamo_error(reply, arena, &name, &message);
-    log_line("the code %.*s cannot be %s: %.*s", SLICE_ARG(sha256), what, SLICE_ARG(message));
+    if (reply->status != 200)
+        log_line("the code %.*s cannot be stored: %.*s", SLICE_ARG(sha256), SLICE_ARG(reply->message));
+    return reply->status == 200;
 }
 
 /* Says that the archive is needed now, and makes its item where there is none. */
 static bool head_touch(struct registry *registry, struct slice sha256, int64_t size, struct arena *arena,
                        struct code_head *head)
 {
-    int status;
-    struct slice reply = call(
-        registry, "UpdateItem", arena, true,
+    struct dynamo_reply reply = registry_call(
+        registry, arena, "UpdateItem", true,
         compose_in(
             arena,
             "{'TableName':%s,'Key':{'name':%S,'part':%S},'ReturnValues':'ALL_NEW','UpdateExpression':'SET "
             "#Used = :used, #Upload = if_not_exists(#Upload, :upload), #Size = :size, #Parts = :parts',%#,"
             "'ExpressionAttributeValues':{':used':%N,':upload':%S,':size':%N,':parts':%N}}",
             registry->functions_table, SLICE(CODE_NAME), sha256, clock_now_ms(registry->func->options.clock),
-            registry_uuid(registry, arena), size, (size + LIMIT_CODE_PART_BYTES - 1) / LIMIT_CODE_PART_BYTES),
-        &status);
-    if (status == 200)
-        *head = head_of(raw_member(arena, reply, "Attributes"), arena);
-    else
-        log_failure("stored", sha256, reply, arena);
-    return status == 200;
+            registry_uuid(registry, arena), size,
+            (size + LIMIT_CODE_PART_BYTES - 1) / LIMIT_CODE_PART_BYTES));
+    *head = head_of(raw_member(arena, reply.body, "Attributes"), arena);
+    return stored(sha256, &reply);
 }
 
 /* Says that all parts are there; false when the item is gone or another's meanwhile. */
 static bool head_finish(struct registry *registry, const struct code_head *head, struct arena *arena)
 {
-    int status;
-    call(registry, "UpdateItem", arena, false,
-         compose_in(arena,
-                    "{'TableName':%s,'Key':{'name':%S,'part':%S},'UpdateExpression':'SET #Whole = :true',"
-                    "'ConditionExpression':'#Upload = :upload',%#,"
-                    "'ExpressionAttributeValues':{':true':{'BOOL':true},':upload':%S}}",
-                    registry->functions_table, SLICE(CODE_NAME), head->sha256, head->upload),
-         &status);
-    return status == 200;
+    return registry_call(
+               registry, arena, "UpdateItem", false,
+               compose_in(
+                   arena,
+                   "{'TableName':%s,'Key':{'name':%S,'part':%S},'UpdateExpression':'SET #Whole = :true',"
+                   "'ConditionExpression':'#Upload = :upload',%#,"
+                   "'ExpressionAttributeValues':{':true':{'BOOL':true},':upload':%S}}",
+                   registry->functions_table, SLICE(CODE_NAME), head->sha256, head->upload))
+               .status == 200;
 }
 
 static bool head_read(struct registry *registry, struct slice sha256, struct arena *arena,
                       struct code_head *head)
 {
-    int status;
-    struct slice reply = call(registry, "GetItem", arena, false,
-                              compose_in(arena,
-                                         "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConsistentRead':true}",
-                                         registry->functions_table, SLICE(CODE_NAME), sha256),
-                              &status);
-    struct slice item = raw_member(arena, reply, "Item");
-    if (status != 200 || !item.data) return false;
+    struct dynamo_reply reply = registry_call(
+        registry, arena, "GetItem", false,
+        compose_in(arena, "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConsistentRead':true}",
+                   registry->functions_table, SLICE(CODE_NAME), sha256));
+    struct slice item = raw_member(arena, reply.body, "Item");
     *head = head_of(item, arena);
-    return true;
+    return item.data != NULL;
 }
 
 /* ---- parts ---- */
@@ -195,17 +179,16 @@ static bool part_put(struct registry *registry, const struct code_head *head, in
 {
     struct arena arena = {0};
     struct buf request = {0};
-    int status;
     compose(&request,
             "{'TableName':%s,'Item':{'sha256':%S,'part':%N,'upload':%S,'bytes':{'B':", registry->code_table,
             head->sha256, part, head->upload);
     json_put_base64(&request, bytes);
     buf_text(&request, "}}}");
-    struct slice reply = call(registry, "PutItem", &arena, true, buf_view(&request), &status);
-    if (status != 200) log_failure("stored", head->sha256, reply, &arena);
+    struct dynamo_reply reply = registry_call(registry, &arena, "PutItem", true, buf_view(&request));
+    bool is_stored = stored(head->sha256, &reply);
     buf_free(&request);
     arena_free(&arena);
-    return status == 200;
+    return is_stored;
 }
 
 static bool parts_put(struct registry *registry, const struct code_head *head, struct slice bytes)
@@ -223,19 +206,20 @@ bool code_store(struct registry *registry, struct slice sha256, struct slice byt
 {
     struct arena arena = {0};
     struct code_head head;
-    bool stored = false;
+    bool is_stored = false;
     if (!bytes.data) {
-        stored = head_read(registry, sha256, &arena, &head) && head.is_whole &&
-                 head_touch(registry, sha256, head.size, &arena, &head) && head.is_whole;
+        is_stored = head_read(registry, sha256, &arena, &head) && head.is_whole &&
+                    head_touch(registry, sha256, head.size, &arena, &head) && head.is_whole;
         arena_free(&arena);
-        return stored;
+        return is_stored;
     }
-    for (int i = 0; i < STORE_ATTEMPTS && !stored; i++) {
+    for (int i = 0; i < STORE_ATTEMPTS && !is_stored; i++) {
         if (!head_touch(registry, sha256, (int64_t)bytes.len, &arena, &head)) break;
-        stored = head.is_whole || (parts_put(registry, &head, bytes) && head_finish(registry, &head, &arena));
+        is_stored = head.is_whole ||
+                    (parts_put(registry, &head, bytes) && head_finish(registry, &head, &arena));
     }
     arena_free(&arena);
-    return stored;
+    return is_stored;
 }
 
 /* Appends the bytes of one part. */
@@ -243,15 +227,13 @@ static bool part_get(struct registry *registry, struct slice sha256, int64_t par
 {
     struct arena arena = {0};
     struct slice piece = SLICE_NONE;
-    int status;
-    struct slice reply = call(
-        registry, "GetItem", &arena, false,
+    struct dynamo_reply reply = registry_call(
+        registry, &arena, "GetItem", false,
         compose_in(&arena, "{'TableName':%s,'Key':{'sha256':%S,'part':%N},'ConsistentRead':true}",
-                   registry->code_table, sha256, part),
-        &status);
-    struct slice value = item_attribute(&arena, raw_member(&arena, reply, "Item"), "bytes");
+                   registry->code_table, sha256, part));
+    struct slice value = item_attribute(&arena, raw_member(&arena, reply.body, "Item"), "bytes");
     struct slice text = raw_string(&arena, raw_member(&arena, value, "B"));
-    bool got = status == 200 && text.data && base64_decode(&arena, text, &piece) == BASE64_OK;
+    bool got = text.data && base64_decode(&arena, text, &piece) == BASE64_OK;
     if (got) buf_slice(bytes, piece);
     arena_free(&arena);
     return got;
@@ -293,26 +275,23 @@ bool code_unpack(struct registry *registry, struct slice sha256)
 static void sweep_head(struct registry *registry, const struct code_head *head, struct arena *arena)
 {
     int64_t age_ms = clock_now_ms(registry->func->options.clock) - head->used;
-    int status;
     if (registry->func->options.shared && age_ms < UNUSED_MS_SHARED) return;
     if (is_needed(registry, head->sha256)) return;
-    call(
-        registry, "DeleteItem", arena, false,
+    struct dynamo_reply reply = registry_call(
+        registry, arena, "DeleteItem", false,
         compose_in(arena,
                    "{'TableName':%s,'Key':{'name':%S,'part':%S},'ConditionExpression':'#Upload = :upload AND "
                    "#Used = :used',%#,'ExpressionAttributeValues':{':upload':%S,':used':%N}}",
-                   registry->functions_table, SLICE(CODE_NAME), head->sha256, head->upload, head->used),
-        &status);
-    for (int64_t part = 1; status == 200 && part <= head->parts; part++) {
-        int ignored; /* of another upload, or gone */
-        call(registry, "DeleteItem", arena, false,
-             compose_in(
-                 arena,
-                 "{'TableName':%s,'Key':{'sha256':%S,'part':%N},'ConditionExpression':'#upload = :upload',%#,"
-                 "'ExpressionAttributeValues':{':upload':%S}}",
-                 registry->code_table, head->sha256, part, head->upload),
-             &ignored);
-    }
+                   registry->functions_table, SLICE(CODE_NAME), head->sha256, head->upload, head->used));
+    for (int64_t part = 1; reply.status == 200 && part <= head->parts;
+         part++) /* or they are of another upload */
+        registry_call(
+            registry, arena, "DeleteItem", false,
+            compose_in(
+                arena,
+                "{'TableName':%s,'Key':{'sha256':%S,'part':%N},'ConditionExpression':'#upload = :upload',%#,"
+                "'ExpressionAttributeValues':{':upload':%S}}",
+                registry->code_table, head->sha256, part, head->upload));
 }
 
 void code_sweep(struct registry *registry, struct slice sha256)
@@ -328,26 +307,21 @@ void code_sweep(struct registry *registry, struct slice sha256)
 void code_sweep_all(struct registry *registry)
 {
     struct arena arena = {0};
-    struct slice start = SLICE(""), item;
-    int status;
+    struct slice last = SLICE_NONE, item;
     do {
-        struct raw_look look;
-        struct slice reply = call(
-            registry, "Query", &arena, false,
+        struct slice start = last.data ? compose_in(&arena, ",'ExclusiveStartKey':%A", last) : SLICE("");
+        struct dynamo_reply reply = registry_call(
+            registry, &arena, "Query", false,
             compose_in(&arena,
                        "{'TableName':%s,'ConsistentRead':true,'KeyConditionExpression':'#name = "
                        ":name',%#,'ExpressionAttributeValues':{':name':%S}%A}",
-                       registry->functions_table, SLICE(CODE_NAME), start),
-            &status);
-        if (status != 200) break;
-        raw_look_begin(&look, &arena, raw_member(&arena, reply, "Items"));
-        while (raw_look_next(&look, NULL, &item)) {
+                       registry->functions_table, SLICE(CODE_NAME), start));
+        raw_each (&arena, raw_member(&arena, reply.body, "Items"), &item) {
             struct code_head head = head_of(item, &arena);
             sweep_head(registry, &head, &arena);
         }
-        struct slice last = raw_member(&arena, reply, "LastEvaluatedKey");
-        start = last.data ? compose_in(&arena, ",'ExclusiveStartKey':%A", last) : SLICE_NONE;
-    } while (start.data);
+        last = raw_member(&arena, reply.body, "LastEvaluatedKey");
+    } while (last.data);
     arena_free(&arena);
 }
 

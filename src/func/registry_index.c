@@ -160,13 +160,6 @@ static void insert_at(struct registry *registry, uint32_t place, struct entry *e
     registry->count++;
 }
 
-static void remove_at(struct registry *registry, uint32_t place)
-{
-    registry->count--;
-    memmove(registry->entries + place, registry->entries + place + 1,
-            (registry->count - place) * sizeof *registry->entries);
-}
-
 /* Processes of what the name was before end: all of them when it is gone, else those of older revisions. */
 static void retire(struct registry *registry, const struct entry *old, const struct entry *entry)
 {
@@ -187,7 +180,11 @@ void registry_publish(struct registry *registry, struct entry *entry)
     uint32_t place = place_of(registry, entry->name, &found);
     struct entry *old = found ? registry->entries[place] : NULL;
     if (!entry->count) {
-        if (found) remove_at(registry, place);
+        if (found) {
+            registry->count--;
+            memmove(registry->entries + place, registry->entries + place + 1,
+                    (registry->count - place) * sizeof *registry->entries);
+        }
     } else if (found) {
         registry->entries[place] = entry_keep(entry);
     } else {

@@ -18,35 +18,6 @@
 
 /* ---- a version's document as a function ---- */
 
-static void read_variables(struct function *function, const struct document *document, struct arena *scratch)
-{
-    struct document environment = document_object(document, "Environment", scratch);
-    struct document variables = document_object(&environment, "Variables", scratch);
-    function->variables = arena_array(&function->arena, struct function_variable, variables.count);
-    for (uint32_t i = 0; i < variables.count; i++) {
-        struct slice value = raw_string(scratch, variables.members[i].value);
-        if (!value.data) continue;
-        function->variables[function->variable_count++] = (struct function_variable){
-            arena_copy(&function->arena, variables.members[i].name), arena_copy(&function->arena, value)};
-    }
-}
-
-static void read_logging(struct function *function, const struct document *document, struct arena *scratch)
-{
-    struct document logging = document_object(document, "LoggingConfig", scratch);
-    struct slice system = document_text(&logging, "SystemLogLevel", scratch);
-    struct slice group = document_text(&logging, "LogGroup", scratch);
-    function->logs_json = slice_equal(document_text(&logging, "LogFormat", scratch), SLICE("JSON"));
-    function->log_level = arena_copy(&function->arena,
-                                     document_text(&logging, "ApplicationLogLevel", scratch));
-    function->system_level = slice_equal(system, SLICE("DEBUG"))  ? SYSTEM_DEBUG
-                             : slice_equal(system, SLICE("WARN")) ? SYSTEM_WARN
-                                                                  : SYSTEM_INFO;
-    function->log_group = group.len
-                              ? arena_copy(&function->arena, group)
-                              : arena_printf(&function->arena, "/aws/lambda/%.*s", SLICE_ARG(function->name));
-}
-
 static void read_files(struct registry *registry, struct function *function, const struct document *document,
                        struct arena *scratch)
 {
@@ -85,35 +56,6 @@ static void read_target(struct registry *registry, struct function *function, co
         function->folder = code_folder(registry, document_text(document, "CodeSha256", scratch), arena);
 }
 
-static struct function *function_new(struct registry *registry, struct slice name, const struct part *part,
-                                     struct arena *scratch)
-{
-    struct arena arena = {0};
-    struct function *function = arena_new(&arena, struct function);
-    const struct document *document = &part->document;
-    function->arena = arena;
-    arena = (struct arena){0}; /* it is the function's now */
-    struct arena *own = &function->arena;
-    function->references = 1;
-    function->name = arena_copy(own, name);
-    function->version = arena_copy(own, part->name);
-    function->arn = arena_printf(own, "arn:aws:lambda:%.*s:%.*s:function:%.*s",
-                                 SLICE_ARG(registry->func->region), SLICE_ARG(registry->func->account),
-                                 SLICE_ARG(name));
-    function->revision = (uint64_t)document_integer(document, "Revision", 0);
-    function->runtime = arena_copy(own, document_text(document, "Runtime", scratch));
-    function->handler = arena_copy(own, document_text(document, "Handler", scratch));
-    function->timeout_ms = (uint32_t)document_integer(document, "Timeout", TIMEOUT_DEFAULT_S) * 1000;
-    function->memory_mb = (uint32_t)document_integer(document, "MemorySize", MEMORY_DEFAULT_MB);
-    struct document storage = document_object(document, "EphemeralStorage", scratch);
-    function->storage_mb = (uint32_t)document_integer(&storage, "Size", STORAGE_DEFAULT_MB);
-    read_variables(function, document, scratch);
-    read_logging(function, document, scratch);
-    read_files(registry, function, document, scratch);
-    read_target(registry, function, document, scratch);
-    return function;
-}
-
 /* ---- entries ---- */
 
 static bool is_version_name(struct slice name)
@@ -144,7 +86,48 @@ static struct function *function_of(struct registry *registry, struct slice name
     const struct part *old = before ? entry_part(before, part->name) : NULL;
     uint64_t revision = (uint64_t)document_integer(&part->document, "Revision", 0);
     if (old && old->function && old->function->revision == revision) return function_keep(old->function);
-    struct function *function = function_new(registry, name, part, scratch);
+    struct arena arena = {0};
+    struct function *function = arena_new(&arena, struct function);
+    const struct document *document = &part->document;
+    function->arena = arena;
+    arena = (struct arena){0}; /* it is the function's now */
+    struct arena *own = &function->arena;
+    function->references = 1;
+    function->name = arena_copy(own, name);
+    function->version = arena_copy(own, part->name);
+    function->arn = arena_printf(own, "arn:aws:lambda:%.*s:%.*s:function:%.*s",
+                                 SLICE_ARG(registry->func->region), SLICE_ARG(registry->func->account),
+                                 SLICE_ARG(name));
+    function->revision = (uint64_t)document_integer(document, "Revision", 0);
+    function->runtime = arena_copy(own, document_text(document, "Runtime", scratch));
+    function->handler = arena_copy(own, document_text(document, "Handler", scratch));
+    function->timeout_ms = (uint32_t)document_integer(document, "Timeout", TIMEOUT_DEFAULT_S) * 1000;
+    function->memory_mb = (uint32_t)document_integer(document, "MemorySize", MEMORY_DEFAULT_MB);
+    struct document storage = document_object(document, "EphemeralStorage", scratch);
+    function->storage_mb = (uint32_t)document_integer(&storage, "Size", STORAGE_DEFAULT_MB);
+    struct document environment = document_object(document, "Environment", scratch);
+    struct document variables = document_object(&environment, "Variables", scratch);
+    function->variables = arena_array(&function->arena, struct function_variable, variables.count);
+    for (uint32_t i = 0; i < variables.count; i++) {
+        struct slice value = raw_string(scratch, variables.members[i].value);
+        if (!value.data) continue;
+        function->variables[function->variable_count++] = (struct function_variable){
+            arena_copy(&function->arena, variables.members[i].name), arena_copy(&function->arena, value)};
+    }
+    struct document logging = document_object(document, "LoggingConfig", scratch);
+    struct slice system = document_text(&logging, "SystemLogLevel", scratch);
+    struct slice group = document_text(&logging, "LogGroup", scratch);
+    function->logs_json = slice_equal(document_text(&logging, "LogFormat", scratch), SLICE("JSON"));
+    function->log_level = arena_copy(&function->arena,
+                                     document_text(&logging, "ApplicationLogLevel", scratch));
+    function->system_level = slice_equal(system, SLICE("DEBUG"))  ? SYSTEM_DEBUG
+                             : slice_equal(system, SLICE("WARN")) ? SYSTEM_WARN
+                                                                  : SYSTEM_INFO;
+    function->log_group = group.len
+                              ? arena_copy(&function->arena, group)
+                              : arena_printf(&function->arena, "/aws/lambda/%.*s", SLICE_ARG(function->name));
+    read_files(registry, function, document, scratch);
+    read_target(registry, function, document, scratch);
     if (function->kind == FUNCTION_PROCESS && !function->in_place)
         code_unpack(registry, document_text(&part->document, "CodeSha256", scratch));
     function->layers = arena_copy(&function->arena, layers_folder(registry, &part->document, scratch));
@@ -280,30 +263,25 @@ static bool items_read(struct items *items, struct slice reply)
 /* Asks for all pages of a scan, or of a query for one name. A table that is not there has no items. */
 static bool items_collect(struct registry *registry, struct slice name, struct items *items)
 {
-    struct buf request = {0}, reply = {0};
+    struct arena *arena = items->arena;
+    struct slice of_name = SLICE_NONE;
     bool all_well = true;
+    if (name.data)
+        of_name = compose_in(
+            arena, ",'KeyConditionExpression':'#name = :name',%#,'ExpressionAttributeValues':{':name':%S}",
+            name);
     do {
-        struct slice start = items->last_key, error, message;
-        request.len = reply.len = 0;
-        compose(&request, "{'TableName':%s,'ConsistentRead':true", registry->functions_table);
-        if (start.data) compose(&request, ",'ExclusiveStartKey':%A", start);
-        if (name.data)
-            compose(&request,
-                    ",'KeyConditionExpression':'#name = :name',%#,'ExpressionAttributeValues':{':name':%S}",
-                    name);
-        buf_byte(&request, '}');
-        int status = registry_call(registry, name.data ? "Query" : "Scan", buf_view(&request), &reply, false);
-        if (status == 200) {
-            all_well = items_read(items, arena_copy(items->arena, buf_view(&reply)));
-            continue;
-        }
-        dynamo_error(buf_view(&reply), items->arena, &error, &message);
-        all_well = dynamo_fault(status, error) == DYNAMO_MISSING;
+        struct slice start = items->last_key;
+        if (start.data) start = compose_in(arena, ",'ExclusiveStartKey':%A", start);
+        struct dynamo_reply reply = registry_call(registry, arena, name.data ? "Query" : "Scan", false,
+                                                  compose_in(arena,
+                                                             "{'TableName':%s,'ConsistentRead':true%A%A}",
+                                                             registry->functions_table, start, of_name));
         items->last_key = SLICE_NONE;
-        if (!all_well) log_line("functions cannot be read: %.*s", SLICE_ARG(message));
+        all_well = reply.status == 200 ? items_read(items, reply.body) : reply.fault == DYNAMO_MISSING;
+        if (reply.status != 200 && !all_well)
+            log_line("functions cannot be read: %.*s", SLICE_ARG(reply.message));
     } while (all_well && items->last_key.data);
-    buf_free(&request);
-    buf_free(&reply);
     return all_well;
 }
 

@@ -174,33 +174,7 @@ static struct next_request *request_new(struct instance *instance, struct http_e
     return request;
 }
 
-/* It is up. */
-static void first_request(struct instance *instance, int64_t now_us)
-{
-    instance->has_asked = true;
-    instance->init_us = now_us - instance->born_us;
-    instance->group->failures = 0;
-    instance->group->retry_us = 0;
-    average_move(&instance->group->init_us, instance->init_us);
-    histogram_add(&instance->pool->stats.init_us, (uint64_t)instance->init_us);
-}
-
 enum asked { ASKED_WAITS, ASKED_AGAIN, ASKED_GONE, ASKED_TOO_MUCH };
-
-/* Takes a request into those that wait. */
-static void instance_wait(struct instance *instance, struct http_exchange *exchange, int64_t now_us,
-                          struct after *after)
-{
-    struct group *group = instance->group;
-    if (instance->returning) instance->returning--;
-    instance->returning_us = instance->used_us = now_us;
-    instance->end_due_us = 0;
-    ring_prepend(&instance->asking, &request_new(instance, exchange)->link);
-    instance->asking_count++;
-    if (instance->is_stale && !group->waiting_count) instance->state = INSTANCE_RETIRING;
-    instance_settle(instance);
-    group_serve(group, after);
-}
 
 /* AGAIN: it is to be given *run (counted), which it was given before. */
 static enum asked instance_ask(struct instance *instance, struct http_exchange *exchange, struct run **run,
@@ -210,7 +184,15 @@ static enum asked instance_ask(struct instance *instance, struct http_exchange *
     int64_t now_us = monotonic_us();
     bool has_failed = !instance->has_asked && !instance->returning; /* it told so, and should exit */
     if (instance->state == INSTANCE_ENDED || instance->is_stopping || has_failed) return ASKED_GONE;
-    if (!instance->has_asked) first_request(instance, now_us);
+    if (!instance->has_asked) {
+        /* It is up. */
+        instance->has_asked = true;
+        instance->init_us = now_us - instance->born_us;
+        instance->group->failures = 0;
+        instance->group->retry_us = 0;
+        average_move(&instance->group->init_us, instance->init_us);
+        histogram_add(&instance->pool->stats.init_us, (uint64_t)instance->init_us);
+    }
     if (instance->running_count + instance->asking_count >= slots) {
         if (instance->asking_count) {
             request_turn_away(ring_owner(instance->asking.prev, struct next_request, link), after);
@@ -225,7 +207,16 @@ static enum asked instance_ask(struct instance *instance, struct http_exchange *
             return ASKED_TOO_MUCH;
         }
     }
-    instance_wait(instance, exchange, now_us, after);
+    /* Takes a request into those that wait. */
+    struct group *group = instance->group;
+    if (instance->returning) instance->returning--;
+    instance->returning_us = instance->used_us = now_us;
+    instance->end_due_us = 0;
+    ring_prepend(&instance->asking, &request_new(instance, exchange)->link);
+    instance->asking_count++;
+    if (instance->is_stale && !group->waiting_count) instance->state = INSTANCE_RETIRING;
+    instance_settle(instance);
+    group_serve(group, after);
     return ASKED_WAITS;
 }
 

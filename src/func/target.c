@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <strings.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/limits.h"
 
@@ -169,11 +170,8 @@ void target_fail(struct invocation *invocation, const char *type, const char *fo
     va_start(args, format);
     struct slice message = arena_vprintf(invocation->arena, format, args);
     va_end(args);
-    struct buf *reply = &invocation->reply;
-    reply->len = 0;
-    buf_printf(reply, "{\"errorType\":\"%s\",\"errorMessage\":", type);
-    json_put_string(reply, message);
-    buf_byte(reply, '}');
+    invocation->reply.len = 0;
+    compose(&invocation->reply, "{'errorType':%s,'errorMessage':%s}", slice_of(type), message);
     invocation->end = INVOCATION_FAILED;
     invocation->error_kind = "Unhandled";
 }

@@ -45,8 +45,7 @@ struct queues_message {
  * size; 0, and nothing appended, when it is too large for an item. */
 size_t queues_put(struct slice table, const struct queues_message *message, struct buf *members);
 struct slice queues_table(const struct func *func, struct arena *arena);
-/* A time as the attribute `sent` has it; such texts are in the order of time. */
+/* Of a time as the attribute `sent` has it (moment_text); such texts are in the order of time. */
 #define QUEUES_TIME_BYTES 24
-struct slice queues_time(struct arena *arena, int64_t now_ms);
 
 #endif

@@ -73,19 +73,6 @@ static void prepare(struct client_call *call)
 
 /* ---- what came of it ---- */
 
-static void fail_of_status(struct http_call *http)
-{
-    struct invocation *invocation = http->invocation;
-    struct slice body = buf_view(&invocation->reply);
-    if (body.len > EXCERPT_BYTES) body.len = EXCERPT_BYTES;
-    while (body.len && !utf8_valid(body))
-        body.len--; /* a character that was cut in two; or all, if it is no text */
-    body = arena_copy(invocation->arena, body);
-    target_fail(invocation, "Target.HttpStatus", "%s answered with status %d%s%.*s", http->call.url,
-                http->call.status, body.len ? ": " : "", SLICE_ARG(body));
-    invocation->error_kind = "Handled";
-}
-
 static const char *fail_type(enum client_end end)
 {
     return end == CLIENT_UNCONNECTED ? "Target.Unreachable"
@@ -101,7 +88,14 @@ static void finish(struct client_call *call)
         invocation->end = INVOCATION_ANSWERED;
         if (!invocation->reply.len) buf_text(&invocation->reply, "null");
     } else if (call->end == CLIENT_ANSWERED) {
-        fail_of_status(http);
+        struct slice body = buf_view(&invocation->reply);
+        if (body.len > EXCERPT_BYTES) body.len = EXCERPT_BYTES;
+        while (body.len && !utf8_valid(body))
+            body.len--; /* a character that was cut in two; or all, if it is no text */
+        body = arena_copy(invocation->arena, body);
+        target_fail(invocation, "Target.HttpStatus", "%s answered with status %d%s%.*s", http->call.url,
+                    http->call.status, body.len ? ": " : "", SLICE_ARG(body));
+        invocation->error_kind = "Handled";
     } else if (call->timed_out) {
         target_fail(invocation, "Sandbox.Timedout",
                     "RequestId: %s Error: Task timed out after %u.%02u seconds", invocation->request_id,

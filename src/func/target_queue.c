@@ -18,18 +18,6 @@ struct queue_batch {
     bool has_transactions;
 };
 
-/* The next time that no other call of this process has; it runs ahead of the clock when more come than there
- * are microseconds. */
-static int64_t next_id_us(int64_t now_ms)
-{
-    static _Atomic int64_t last_us;
-    int64_t last = atomic_load(&last_us), next;
-    do {
-        next = now_ms * 1000 > last ? now_ms * 1000 : last + 1;
-    } while (!atomic_compare_exchange_weak(&last_us, &last, next));
-    return next;
-}
-
 /* Always false. */
 static bool too_large(struct queue_batch *batch)
 {
@@ -94,7 +82,14 @@ void target_queue(struct func *func, const struct function *function, struct inv
     struct slice event = target_event(invocation);
     struct queue_batch batch = {.func = func, .queue = function->queue, .invocation = invocation};
     batch.now_ms = clock_now_ms(func->options.clock);
-    batch.id_us = next_id_us(batch.now_ms);
+    /* The next time that no other call of this process has; it runs ahead of the clock when more come than there
+     * are microseconds. */
+    static _Atomic int64_t last_us;
+    int64_t last = atomic_load(&last_us), next;
+    do {
+        next = batch.now_ms * 1000 > last ? batch.now_ms * 1000 : last + 1;
+    } while (!atomic_compare_exchange_weak(&last_us, &last, next));
+    batch.id_us = next;
     batch.has_transactions = func_has_transactions(func);
     buf_text(&invocation->reply, "{\"quipu\":{\"transact\":[");
     if (!raw_is_json(invocation->arena, event)) {
@@ -103,13 +98,9 @@ void target_queue(struct func *func, const struct function *function, struct inv
     }
     bool is_object = raw_kind(event) == JSON_OBJECT, is_fine = true;
     struct slice records = is_object ? raw_member(invocation->arena, event, "Records") : SLICE_NONE, record;
-    if (raw_kind(records) == JSON_ARRAY) {
-        struct raw_look look;
-        raw_look_begin(&look, invocation->arena, records);
-        while (is_fine && raw_look_next(&look, NULL, &record)) is_fine = put_document(&batch, record);
-    } else {
-        is_fine = put_document(&batch, event);
-    }
+    if (raw_kind(records) != JSON_ARRAY) is_fine = put_document(&batch, event);
+    raw_each (invocation->arena, raw_kind(records) == JSON_ARRAY ? records : SLICE_NONE, &record)
+        is_fine = is_fine && put_document(&batch, record);
     if (!is_fine) return;
     buf_text(&invocation->reply, "]}}");
     invocation->is_repeatable = true;

@@ -40,14 +40,6 @@ _Static_assert(LIMIT_EFFECTS < 256 && LIMIT_EFFECTS * 2 < SLOTS,
 
 /* ---- records of one item ---- */
 
-static uint64_t key_hash(const struct table_write *write)
-{
-    uint64_t hash = 0;
-    for (uint32_t i = 0; i < write->key_count; i++)
-        hash = (hash ^ hash_bytes(write->key[i].name)) * 31 + hash_bytes(write->key[i].value);
-    return hash;
-}
-
 static bool same_key(const struct table_write *a, const struct table_write *b)
 {
     if (a->hash != b->hash || a->key_count != b->key_count) return false;
@@ -61,7 +53,10 @@ static bool same_key(const struct table_write *a, const struct table_write *b)
 /* In the place of an earlier write to the same item, or as one more. False when there is no room. */
 static bool batch_add(struct table_batch *batch, struct table_write *write)
 {
-    write->hash = key_hash(write);
+    uint64_t hash = 0;
+    for (uint32_t i = 0; i < write->key_count; i++)
+        hash = (hash ^ hash_bytes(write->key[i].name)) * 31 + hash_bytes(write->key[i].value);
+    write->hash = hash;
     uint32_t at = (uint32_t)(write->hash ^ write->hash >> 32) % SLOTS;
     for (; batch->slots[at]; at = (at + 1) % SLOTS) {
         struct table_write *earlier = &batch->writes[batch->slots[at] - 1];

@@ -22,10 +22,7 @@
 #include "pattern/sweep.h"
 #include "pattern/tokens.h"
 
-#define WAIT_MOST_MS 60000
-#define LIST_MOST    1000
-#define LIST_USUAL   100
-#define TEXT_BYTES   (300 * 1024) /* of a message: it must fit an item */
+#define TEXT_BYTES (300 * 1024) /* of a message: it must fit an item */
 
 static const struct flow_table boards = {"boards", FLOW_KEYS("board", "id"), "expires"};
 
@@ -62,14 +59,12 @@ static const struct field post_fields[] = {
 
 static void post_message(struct flow *flow)
 {
-    struct slice board = flow_text(flow, NAME), text = flow_text(flow, POST_TEXT);
+    struct slice board = flow_text(flow, NAME), text = flow_text(flow, POST_TEXT),
+                 key = flow_text(flow, POST_KEY);
     struct slice id = flow_new_id(flow), time = moment_text(flow->arena, flow->now_ms);
-    struct slice author = SLICE(""), once = SLICE(""), condition = SLICE("");
+    struct slice author = flow_compose(flow, "%[,'author':%S%]", flow_text(flow, POST_AUTHOR));
     names_note(flow, SLICE("board"), board);
-    if (flow_given(flow, POST_AUTHOR))
-        author = flow_compose(flow, ",'author':%S", flow_text(flow, POST_AUTHOR));
-    if (flow_given(flow, POST_KEY)) {
-        struct slice key = flow_text(flow, POST_KEY);
+    if (key.data) {
         struct slice sent = token_digest(flow, flow_compose(flow, "%s%r", text, author));
         struct slice before = token_keep(flow, "board", board, key,
                                          flow_compose(flow, ",'id':%S,'time':%S,'sent':%S", id, time, sent));
@@ -78,11 +73,11 @@ static void post_message(struct flow *flow)
             id = item_text(flow->arena, before, "id");
             time = item_text(flow->arena, before, "time");
         }
-        once = flow_compose(flow, ",'key':%S", key);
-        condition = SLICE(",\"ConditionExpression\":\"attribute_not_exists(id)\"");
     }
-    task_call(flow, "PutItem", "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%A%A}%A}",
-              &boards, board, id, time, text, author, once, condition);
+    task_call(flow, "PutItem",
+              "{'TableName':%T,'Item':{'board':%S,'id':%S,'time':%S,'text':%S%A%[,'key':%S%]}"
+              "%[%?,'ConditionExpression':'attribute_not_exists(id)'%]}",
+              &boards, board, id, time, text, author, key, (int)(key.data != NULL));
     board_wake(flow, board);
     flow_answer(flow, 201, "{'id':%s,'time':%s}", id, time);
 }
@@ -186,13 +181,13 @@ int64_t board_delete(struct flow *flow, struct slice board)
     struct slice last_key = SLICE_NONE;
     int64_t deleted = 0;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#board = :board%r','FilterExpression':"
-                  "'attribute_not_exists(#deleted)','ProjectionExpression':'#id,#key',%#,"
-                  "'ExpressionAttributeValues':{':board':%S%A},'ConsistentRead':true%A}",
-                  &boards, last_key.data ? SLICE(" and #id <= :bound") : SLICE(""), board,
-                  last_key.data ? flow_compose(flow, ",':bound':%S", bound) : SLICE(""),
-                  page_from(flow, last_key));
+        bool is_further = last_key.data;
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'KeyConditionExpression':'#board = :board%[%? and #id <= :bound%]','FilterExpression':"
+            "'attribute_not_exists(#deleted)','ProjectionExpression':'#id,#key',%#,"
+            "'ExpressionAttributeValues':{':board':%S%[%?,':bound':%S%]},'ConsistentRead':true%A}",
+            &boards, (int)is_further, board, (int)is_further, bound, page_from(flow, last_key));
         last_key = flow_last_key(flow);
         deleted += delete_page(flow, board);
     } while (last_key.data);
@@ -234,16 +229,15 @@ static void remove_message(struct flow *flow)
 
 static struct slice told_in_list(struct flow *flow, struct slice last)
 {
-    return item_has(flow->arena, last, "time")
-               ? flow_compose(flow, ",'last':%s", item_text(flow->arena, last, "time"))
-               : SLICE("");
+    return flow_compose(flow, "%[,'last':%s%]", item_text(flow->arena, last, "time"));
 }
 
 static void list_boards(struct flow *flow)
 {
-    struct names names = {.list = SLICE("board"), .member = "boards", .word = "name", .key = "board",
-                          .children = &boards, .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(
+        flow,
+        (struct names){SLICE("board"), "boards", "name", "board", .children = &boards, .tell = told_in_list},
+        0);
 }
 
 /* ---- rows ---- */

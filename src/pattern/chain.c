@@ -14,7 +14,17 @@
 #define RECALLED_MOST_MS (CHAIN_LATE_S * 1000ll / 4) /* an end that is older is not gone by (U6) */
 #define RACES_IN_PLACE   3 /* lost, before the end is asked for instead of going from page to page */
 
-enum { PAGE_FIRST, PAGE_COUNT, PAGE_TIME, PAGE_ID, PAGE_ENTRIES, PAGE_TOKENS, PAGE_SEAL, PAGE_NOTE, PAGE_MEMBERS };
+enum {
+    PAGE_FIRST,
+    PAGE_COUNT,
+    PAGE_TIME,
+    PAGE_ID,
+    PAGE_ENTRIES,
+    PAGE_TOKENS,
+    PAGE_SEAL,
+    PAGE_NOTE,
+    PAGE_MEMBERS
+};
 static const char *const page_names[PAGE_MEMBERS] = {"first", "n", "t", "i", "e", "k", "s", "c"};
 
 /* ---- the end ---- */
@@ -121,19 +131,6 @@ static size_t twins_find(struct flow *flow, struct chain_entry *entries, size_t 
             sorted[own++] = sorted[i];
     }
     return own;
-}
-
-/* Those whose twin is there are, too. */
-static void twins_settle(struct chain_entry *entries, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const struct chain_entry *twin = entries[i].twin;
-        if (!twin || !twin->number) continue;
-        entries[i].number = twin->number;
-        entries[i].first_mark = twin->is_repeated ? twin->first_mark : twin->mark;
-        entries[i].chain = twin->chain;
-        entries[i].is_repeated = true;
-    }
 }
 
 static void repeat_take(struct flow *flow, struct chain_entry *entry, struct slice item)
@@ -376,7 +373,15 @@ bool chain_append(struct flow *flow, const struct chain *chain, struct chain_end
         }
     }
     if (chain->token_kind) tokens_write(flow, chain, end);
-    twins_settle(entries, count);
+    /* Those whose twin is there are, too. */
+    for (size_t i = 0; i < count; i++) {
+        const struct chain_entry *twin = entries[i].twin;
+        if (!twin || !twin->number) continue;
+        entries[i].number = twin->number;
+        entries[i].first_mark = twin->is_repeated ? twin->first_mark : twin->mark;
+        entries[i].chain = twin->chain;
+        entries[i].is_repeated = true;
+    }
     end_remember(flow, chain, end);
     for (size_t i = 0; i < count; i++)
         if (!entries[i].number) return false;
@@ -432,16 +437,6 @@ static void reader_ask(struct flow *flow, struct chain_reader *reader, bool back
     reader->has_more = backwards != reader->backwards || flow_last_key(flow).data;
 }
 
-/* The first page of all may be in the middle of the one that holds it, which the Query before it finds. */
-static void reader_begin(struct flow *flow, struct chain_reader *reader)
-{
-    bool is_known = reader->backwards || reader->page || reader->from <= 1;
-    reader->has_begun = true;
-    reader->mark = arena_mark(flow->arena);
-    reader->next = reader->page ? reader->page : reader->from;
-    reader_ask(flow, reader, reader->backwards || !is_known, is_known ? pages_wanted(reader) : 1);
-}
-
 /* The entries of a page, as far as they are wanted. */
 static void page_open(struct flow *flow, struct chain_reader *reader, struct slice item)
 {
@@ -473,7 +468,14 @@ bool chain_read(struct flow *flow, struct chain_reader *reader)
     struct slice item;
     reader->value = SLICE_NONE;
     if (reader->most && reader->told == reader->most) return false;
-    if (!reader->has_begun) reader_begin(flow, reader);
+    if (!reader->has_begun) {
+        /* The first page of all may be in the middle of the one that holds it, which the Query before it finds. */
+        bool is_known = reader->backwards || reader->page || reader->from <= 1;
+        reader->has_begun = true;
+        reader->mark = arena_mark(flow->arena);
+        reader->next = reader->page ? reader->page : reader->from;
+        reader_ask(flow, reader, reader->backwards || !is_known, is_known ? pages_wanted(reader) : 1);
+    }
     while (reader->at >= reader->count) {
         if (raw_look_next(&reader->look, NULL, &item)) {
             page_open(flow, reader, item);

@@ -25,9 +25,9 @@ static bool is_of_items(struct slice operation)
            slice_equal(operation, SLICE("TransactWriteItems"));
 }
 
-struct slice cost_ask(struct flow *flow, struct slice call)
+struct slice cost_ask(struct flow *flow, struct slice operation, struct slice call)
 {
-    if (!flow->tells_cost || !is_of_items(flow->operation)) return arena_copy(flow->arena, call);
+    if (!flow->tells_cost || !is_of_items(operation)) return arena_copy(flow->arena, call);
     return arena_printf(flow->arena, "%.*s,\"ReturnConsumedCapacity\":\"TOTAL\"}", (int)call.len - 1,
                         call.data);
 }

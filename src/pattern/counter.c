@@ -159,14 +159,13 @@ static void next_without_key(struct flow *flow)
         return;
     }
     do {
-        task_call(
-            flow, "UpdateItem",
-            "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
-            "'ExpressionAttributeValues':{':by':%N,':bound':%N%A},'ReturnValues':'UPDATED_NEW',%O}",
-            &counters, flow_text(flow, NEXT_NAME),
-            start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
-            limit_condition(flow, may_make), by_of(flow), limit_of(flow) - by_of(flow),
-            start ? flow_compose(flow, ",':start':%N", start) : SLICE(""));
+        task_call(flow, "UpdateItem",
+                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
+                  "'ExpressionAttributeValues':{':by':%N,':bound':%N%A},'ReturnValues':'UPDATED_NEW',%O}",
+                  &counters, flow_text(flow, NEXT_NAME),
+                  start ? SLICE("SET #value = if_not_exists(#value, :start) + :by") : SLICE("ADD #value :by"),
+                  limit_condition(flow, may_make), by_of(flow), limit_of(flow) - by_of(flow),
+                  start ? flow_compose(flow, ",':start':%N", start) : SLICE(""));
     } while (is_to_make(flow, flow_text(flow, NEXT_NAME), &may_make));
     struct slice value = value_of(flow, flow_item(flow));
     if (flow_failed(flow)) refuse_limit(flow, value);
@@ -191,12 +190,6 @@ static void put_token(struct flow *flow, struct slice counter)
                             item_attribute(flow->arena, redo, "by")));
 }
 
-static void tell_again(struct flow *flow, struct slice token)
-{
-    if (item_int(flow->arena, token, "by", 0) != by_of(flow)) token_refuse(flow);
-    tell(flow, item_text(flow->arena, token, "value"));
-}
-
 static bool add_with_key(struct flow *flow, const struct intent *intent, struct slice *counter, bool may_make)
 {
     struct intent_change change = {
@@ -214,12 +207,6 @@ static bool add_with_key(struct flow *flow, const struct intent *intent, struct 
 static uint64_t memory_of(struct slice name)
 {
     return flow_topic("counter", name, SLICE(""));
-}
-
-static void remember(struct flow *flow, struct slice name, struct slice counter)
-{
-    flow_remember(flow, memory_of(name),
-                  flow_compose(flow, "{%A}", item_members(flow->arena, counter, "keys intent")));
 }
 
 static void next_with_key(struct flow *flow)
@@ -242,13 +229,15 @@ static void next_with_key(struct flow *flow)
             if (!slice_equal(item_text(flow->arena, counter, "keys"), keys)) continue;
         }
         if (token.data) {
-            tell_again(flow, token);
+            if (item_int(flow->arena, token, "by", 0) != by_of(flow)) token_refuse(flow);
+            tell(flow, item_text(flow->arena, token, "value"));
             return;
         }
         bool may_make = !item_has(flow->arena, counter, is_guess ? "intent" : "value");
         if (may_make) names_enter(flow, SLICE("counter"), name);
         if (add_with_key(flow, &intent, &counter, may_make)) {
-            remember(flow, name, counter);
+            flow_remember(flow, memory_of(name),
+                          flow_compose(flow, "{%A}", item_members(flow->arena, counter, "keys intent")));
             tell(flow, item_text(flow->arena, counter, "given"));
             return;
         }
@@ -283,9 +272,7 @@ static _Noreturn void refuse_unknown(struct flow *flow)
 
 static void read_value(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &counters,
-              flow_text(flow, 0));
-    struct slice value = value_of(flow, flow_item(flow));
+    struct slice value = value_of(flow, task_get(flow, &counters, "{'name':%S}", flow_text(flow, 0)));
     if (!value.data) refuse_unknown(flow);
     flow_answer(flow, 200, "{'value':%r}", value);
 }
@@ -326,9 +313,10 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 static void list_counters(struct flow *flow)
 {
-    struct names names = {.list = SLICE("counter"), .member = "counters", .word = "name", .key = "name",
-                          .table = &counters, .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(flow,
+               (struct names){SLICE("counter"), "counters", "name", "name", .table = &counters,
+                              .tell = told_in_list},
+               0);
 }
 
 /* ---- rows ---- */

@@ -11,15 +11,12 @@
  * If-Match repeats its own read-modify-write until nobody came in between. */
 #include "calendar/calendar.h"
 #include "pattern/listing.h"
-#include "pattern/names.h"
 #include "pattern/merge.h"
+#include "pattern/names.h"
 #include "pattern/rows.h"
 #include "pattern/tokens.h"
 
-#define WAIT_MOST_MS 60000
-#define TOMBSTONE_S  (30 * 24 * 3600)
-#define LIST_MOST    1000
-#define LIST_USUAL   100
+#define TOMBSTONE_S (30 * 24 * 3600)
 
 static const struct flow_table documents = {"documents", FLOW_KEYS("collection", "key"), "expires"};
 
@@ -147,9 +144,8 @@ static _Noreturn void refuse_mismatch(struct flow *flow, struct slice item)
 
 static struct slice read_item(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'collection':%S,'key':%S},'ConsistentRead':true}",
-              &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY));
-    return flow_item(flow);
+    return task_get(flow, &documents, "{'collection':%S,'key':%S}", flow_text(flow, COLLECTION),
+                    flow_text(flow, KEY));
 }
 
 /* ---- GET ---- */
@@ -207,7 +203,7 @@ static const struct field put_fields[] = {
 static struct slice put_condition(struct flow *flow, struct slice *values)
 {
     struct etag match = etag_read(flow, PUT_IF_MATCH, false);
-    struct slice wanted = SLICE("");
+    struct slice wanted = SLICE_NONE;
     *values = SLICE("");
     if (flow_given(flow, PUT_IF_NONE_MATCH))
         wanted = SLICE("(attribute_not_exists(#version) or attribute_exists(#deleted))");
@@ -216,33 +212,26 @@ static struct slice put_condition(struct flow *flow, struct slice *values)
     else if (match.kind == ETAG_VERSIONS)
         wanted = flow_compose(flow, "%r and attribute_not_exists(#deleted)",
                               etag_condition(flow, &match, values));
-    if (flow_given(flow, PUT_TOKEN))
-        wanted = flow_compose(flow, "%r%r(attribute_not_exists(#token) or #token <> :token)", wanted,
-                              wanted.len ? SLICE(" and ") : SLICE(""));
-    return wanted.len ? flow_compose(flow, "'ConditionExpression':'%r',", wanted) : SLICE("");
+    if (!flow_given(flow, PUT_TOKEN)) return wanted;
+    return flow_compose(flow, "%[%r and %](attribute_not_exists(#token) or #token <> :token)", wanted);
 }
 
 /* Writes new data, and answers the item: as it is now, or as it was where the condition did not hold. */
 static struct slice write_document(struct flow *flow, struct slice data, struct slice condition,
                                    struct slice values, unsigned token_field)
 {
-    bool has_token = flow_given(flow, token_field);
-    struct slice token = has_token
-                             ? flow_compose(flow, ",':token':%S,':sent':%S", flow_text(flow, token_field),
-                                            token_digest(flow, flow->request->body))
-                             : SLICE("");
+    struct slice token = flow_text(flow, token_field);
     names_note(flow, SLICE("collection"), flow_text(flow, COLLECTION));
     task_call(
         flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
-        "'UpdateExpression':'SET #version = if_not_exists(#version, :zero) + :one, #data = :data, #changed = "
-        ":now%r "
-        "REMOVE #deleted, #expires%r',%r%#,'ExpressionAttributeValues':{':zero':{'N':'0'},':one':{'N':'1'},"
-        "':data':%J,':now':%S%r%r},'ReturnValues':'UPDATED_NEW',%O}",
-        &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY),
-        has_token ? SLICE(", #token = :token, #sent = :sent") : SLICE(""),
-        has_token ? SLICE("") : SLICE(", #token, #sent"), condition, data,
-        moment_text(flow->arena, flow->now_ms), token, values);
+        "{'TableName':%T,'Key':{'collection':%S,'key':%S},'UpdateExpression':'SET #version = "
+        "if_not_exists(#version, :zero) + :one, #data = :data, #changed = :now%[%?, #token = :token, #sent = :sent%] "
+        "REMOVE #deleted, #expires%[%?, #token, #sent%]'%[,'ConditionExpression':'%r'%],%#,"
+        "'ExpressionAttributeValues':{':zero':{'N':'0'},':one':{'N':'1'},':data':%J,':now':%S"
+        "%[,':token':%S,':sent':%S%]%A},'ReturnValues':'UPDATED_NEW',%O}",
+        &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY), token.data != NULL, token.data == NULL,
+        condition, data, moment_text(flow->arena, flow->now_ms), token,
+        token_digest(flow, flow->request->body), values);
     return flow_item(flow);
 }
 
@@ -311,10 +300,9 @@ static void patch_document(struct flow *flow)
             (!is_there(flow, item) || !etag_has(&match, version_of(flow, item))))
             refuse_mismatch(flow, item);
         if (!is_there(flow, item)) refuse_missing(flow);
-        item = write_document(
-            flow, patched(flow, item),
-            SLICE("\"ConditionExpression\":\"#version = :seen and attribute_not_exists(#deleted)\","),
-            flow_compose(flow, ",':seen':%N", version_of(flow, item)), PATCH_TOKEN);
+        item = write_document(flow, patched(flow, item),
+                              SLICE("#version = :seen and attribute_not_exists(#deleted)"),
+                              flow_compose(flow, ",':seen':%N", version_of(flow, item)), PATCH_TOKEN);
         if (!flow_failed(flow)) break;
     }
     tell_written(flow, version_of(flow, item));
@@ -334,15 +322,14 @@ static const struct field delete_fields[] = {
 static void delete_document(struct flow *flow)
 {
     struct etag match = etag_read(flow, DELETE_IF_MATCH, false);
-    struct slice values = SLICE(""), condition = SLICE("");
-    if (match.kind == ETAG_VERSIONS)
-        condition = flow_compose(flow, " and %r", etag_condition(flow, &match, &values));
+    struct slice values = SLICE(""), condition = SLICE_NONE;
+    if (match.kind == ETAG_VERSIONS) condition = etag_condition(flow, &match, &values);
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':{'collection':%S,'key':%S},"
         "'UpdateExpression':'SET #version = #version + :one, #deleted = :true, #changed = :now, #expires = "
         ":expires REMOVE #data, #token','ConditionExpression':'attribute_exists(#version) and "
-        "attribute_not_exists(#deleted)%r',%#,'ExpressionAttributeValues':{':one':{'N':'1'},"
+        "attribute_not_exists(#deleted)%[ and %r%]',%#,'ExpressionAttributeValues':{':one':{'N':'1'},"
         "':true':{'BOOL':true},':now':%S,':expires':%N%r},'ReturnValues':'UPDATED_NEW',%O}",
         &documents, flow_text(flow, COLLECTION), flow_text(flow, KEY), condition,
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + TOMBSTONE_S, values);
@@ -366,30 +353,27 @@ static const struct field list_fields[] = {
 
 static void list_documents(struct flow *flow)
 {
-    struct slice collection = flow_text(flow, LIST_COLLECTION), after = SLICE_NONE, item;
-    bool has_prefix = flow_given(flow, LIST_PREFIX);
-    if (flow_given(flow, LIST_AFTER))
-        after = flow_compose(flow, "{'collection':%S,'key':%S}", collection, flow_text(flow, LIST_AFTER));
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#collection = :collection%r',"
-              "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
-              "'ExpressionAttributeValues':{':collection':%S%A},'Limit':%d,'ConsistentRead':true%r}",
-              &documents, has_prefix ? SLICE(" and begins_with(#key, :prefix)") : SLICE(""), collection,
-              has_prefix ? flow_compose(flow, ",':prefix':%S", flow_text(flow, LIST_PREFIX)) : SLICE(""),
-              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
+    struct slice collection = flow_text(flow, LIST_COLLECTION), prefix = flow_text(flow, LIST_PREFIX), item;
+    task_call(
+        flow, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#collection = :collection%[%? and begins_with(#key, :prefix)%]',"
+        "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
+        "'ExpressionAttributeValues':{':collection':%S%[,':prefix':%S%]},'Limit':%d,'ConsistentRead':true"
+        "%[,'ExclusiveStartKey':{'collection':%S,'key':%S}%]}",
+        &documents, prefix.data != NULL, collection, prefix, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
+        collection, flow_text(flow, LIST_AFTER));
     buf_text(flow->body, "{\"documents\":[");
-    raw_each (flow->arena, flow_items(flow), &item) {
+    raw_each (flow->arena, flow_items(flow), &item)
         flow_put(flow, flow->body, "%,{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
                  version_of(flow, item), item_attribute(flow->arena, item, "data"));
-    }
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "key"));
 }
 
 static void list_collections(struct flow *flow)
 {
-    struct names names = {.list = SLICE("collection"), .member = "collections", .word = "name",
-                          .key = "collection", .children = &documents};
-    names_list(flow, &names, 0);
+    names_list(
+        flow,
+        (struct names){SLICE("collection"), "collections", "name", "collection", .children = &documents}, 0);
 }
 
 /* ---- rows ---- */

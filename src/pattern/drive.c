@@ -19,8 +19,7 @@
 #include "pattern/pattern.h"
 #include "pattern/rows.h"
 
-#define SLOTS        4
-#define WAIT_MOST_MS 60000
+#define SLOTS 4
 
 static const struct flow_table drives = {"drives", FLOW_KEYS("slot", "id"), NULL};
 

@@ -17,8 +17,8 @@ static bool write_item(struct flow *flow, const struct flow_table *table, struct
 {
     struct slice text = arena_take(flow->arena, values); /* the task may end while it waits */
     task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'%r',"
-              "%#,'ExpressionAttributeValues':{%A},'ReturnValues':%s,%O}",
+              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r'%[,'ConditionExpression':'%r',%O%],"
+              "%#,'ExpressionAttributeValues':{%A},'ReturnValues':%s}",
               table, key, update, condition, text, slice_of(returns));
     return !flow_failed(flow);
 }
@@ -87,7 +87,8 @@ bool edit_write(struct flow *flow, struct edit *edit, const struct flow_table *t
         buf_free(clause);
     }
     return write_item(flow, table, key, arena_take(flow->arena, &update),
-                      arena_take(flow->arena, &edit->condition), &edit->values,
+                      edit->condition.len ? arena_take(flow->arena, &edit->condition) : SLICE_NONE,
+                      &edit->values,
                       edit->returns_old    ? "ALL_OLD"
                       : edit->returns_none ? "NONE"
                                            : "ALL_NEW");

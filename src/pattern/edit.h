@@ -13,7 +13,7 @@
  *     edit_write(flow, &edit, &job_table, key)
  *
  * Both are one UpdateItem. True: it was written, and flow_item is the item as it is then. False: the condition did not
- * hold, and flow_item is the item as it was found. */
+ * hold, and flow_item is the item as it was found. A condition may be missing (SLICE_NONE, no edit_if). */
 #ifndef PATTERN_EDIT_H
 #define PATTERN_EDIT_H
 

@@ -185,7 +185,7 @@ static bool take_json(struct flow *flow, const struct field *field, struct slice
     case FIELD_LIST: return kind == JSON_ARRAY || fault(flow, field, "must be an array");
     case FIELD_JSON:
         if (value.len > JSON_BYTES) return too_large(flow, field);
-        wrong = plain_fault(flow->arena, value);
+        wrong = field->is_unchecked ? NULL : plain_fault(flow->arena, value);
         if (wrong) flow_refuse(flow, 400, "bad-request", "%s cannot be stored: %s.", field->name, wrong);
         return !wrong;
     default:
@@ -372,23 +372,12 @@ void flow_with(struct flow *flow, struct field_value *fields)
     flow->races = 0; /* each may lose as many */
 }
 
-/* What was said of a field, again, with the element that it belongs to. */
-static _Noreturn void element_refuse(struct flow *flow, const struct field *list, size_t number)
-{
-    struct slice body = arena_copy(flow->arena, slice_from(buf_view(flow->body), flow->body_start));
-    struct slice code = raw_text(flow->arena, raw_member(flow->arena, body, "error"));
-    struct slice message = raw_text(flow->arena, raw_member(flow->arena, body, "message"));
-    task_refuse(flow, flow->status, arena_printf(flow->arena, "%.*s", SLICE_ARG(code)).data, "%s[%zu]: %.*s",
-                list->name, number, SLICE_ARG(message));
-}
-
-static bool element_read(struct flow *flow, const struct field *fields, uint32_t field_count, struct slice element,
-                         struct field_value *values)
+static bool element_read(struct flow *flow, const struct field *fields, uint32_t field_count,
+                         struct slice element, struct field_value *values)
 {
     struct slice name, member;
     if (raw_kind(element) != JSON_OBJECT) return REFUSED(flow, 400, "bad-request", "It must be an object.");
-    raw_each_member(flow->arena, element, &name, &member)
-    {
+    raw_each_member (flow->arena, element, &name, &member) {
         uint32_t at = 1;
         while (at < field_count && (fields[at].place == IN_HEADER || fields[at].type == FIELD_LIST ||
                                     !slice_equal(name, slice_of(fields[at].name))))
@@ -408,15 +397,23 @@ struct field_value **flow_elements(struct flow *flow, unsigned list, size_t most
 {
     const struct field *field = &flow->row->fields[list];
     size_t room = raw_count(flow->arena, flow_text(flow, list));
-    if (!room || room > most) task_refuse(flow, 400, "bad-request", "%s must be 1 to %zu.", field->name, most);
+    if (!room || room > most)
+        task_refuse(flow, 400, "bad-request", "%s must be 1 to %zu.", field->name, most);
     struct field_value **elements = arena_array(flow->arena, struct field_value *, room);
     struct slice element;
     *count = 0;
-    raw_each(flow->arena, flow_text(flow, list), &element)
-    {
+    raw_each (flow->arena, flow_text(flow, list), &element) {
         struct field_value *values = arena_zero(flow->arena, field_count * sizeof *values);
         values[0] = flow->fields[0]; /* what all have in common */
-        if (!element_read(flow, fields, field_count, element, values)) element_refuse(flow, field, *count);
+        if (!element_read(flow, fields, field_count, element, values)) {
+            /* What was said of a field, again, with the element that it belongs to. */
+            size_t number = *count;
+            struct slice body = arena_copy(flow->arena, slice_from(buf_view(flow->body), flow->body_start));
+            struct slice code = raw_text(flow->arena, raw_member(flow->arena, body, "error"));
+            struct slice message = raw_text(flow->arena, raw_member(flow->arena, body, "message"));
+            task_refuse(flow, flow->status, arena_printf(flow->arena, "%.*s", SLICE_ARG(code)).data,
+                        "%s[%zu]: %.*s", field->name, number, SLICE_ARG(message));
+        }
         elements[(*count)++] = values;
     }
     return elements;

@@ -33,64 +33,43 @@ static void flow_init(struct flow *flow, const struct flow_start *start)
     random_seed(&flow->random, start->seed);
 }
 
-static void flow_take_step(struct flow *flow, flow_step *step)
-{
-    flow->then = NULL;
-    flow->wakes = NULL;
-    flow->table_count = 0;
-    step(flow);
-    ensure(flow->then || flow->want == FLOW_DONE);
-}
-
-/* ---- the first step, which may wait ---- */
-
-struct first_step {
+struct beginning {
     struct flow *flow;
     flow_step *step;
 };
 
-static void first_step_run(void *argument)
+static void task_run(void *argument)
 {
-    struct first_step first = *(const struct first_step *)argument; /* which is gone when it has waited */
-    first.step(first.flow);
+    struct beginning begun = *(const struct beginning *)argument; /* which is gone when it has waited */
+    begun.step(begun.flow);
 }
 
-static void flow_take_first_step(struct flow *flow, flow_step *step)
+static void task_start(struct flow *flow, flow_step *step)
 {
-    struct first_step first = {flow, step};
-    flow->fiber = fiber_start(first_step_run, &first);
-    ensure(flow->then || flow->want == FLOW_DONE);
+    struct beginning begun = {flow, step};
+    flow->fiber = fiber_start(task_run, &begun);
+    ensure(flow->fiber || flow->want == FLOW_DONE);
 }
 
-void task_goes_on(struct flow *flow)
+static void task_resume(struct flow *flow)
 {
-    struct fiber *fiber = flow->fiber;
-    if (!fiber_resume(fiber) && flow->fiber == fiber) flow->fiber = NULL; /* else another one goes on */
+    if (!fiber_resume(flow->fiber)) flow->fiber = NULL;
+    ensure(flow->fiber || flow->want == FLOW_DONE);
 }
 
-static void fiber_release(struct fiber **fiber)
+/* Comes back when what is wanted has happened. */
+static void task_wait(struct flow *flow, enum flow_want want)
 {
-    if (!*fiber || fiber_current() == *fiber) return;
-    fiber_drop(*fiber);
-    *fiber = NULL;
+    flow->want = want;
+    fiber_wait();
+    flow->wakes = NULL;
 }
 
 void flow_release(struct flow *flow)
 {
-    fiber_release(&flow->fiber);
-    fiber_release(&flow->kept.fiber);
-}
-
-static void task_wait(struct flow *flow)
-{
-    flow->then = task_goes_on;
-    fiber_wait();
-}
-
-void task_wait_for_steps(struct flow *flow)
-{
-    ensure(flow->then);
-    fiber_wait();
+    if (!flow->fiber || fiber_current() == flow->fiber) return;
+    fiber_drop(flow->fiber);
+    flow->fiber = NULL;
 }
 
 _Noreturn void task_end(struct flow *flow)
@@ -99,12 +78,10 @@ _Noreturn void task_end(struct flow *flow)
     fiber_end();
 }
 
-/* ---- beginning ---- */
-
 void flow_begin(struct flow *flow, const struct flow_start *start)
 {
     flow_init(flow, start);
-    if (fields_read(flow)) flow_take_first_step(flow, flow->row->begin);
+    if (fields_read(flow)) task_start(flow, flow->row->begin);
 }
 
 void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const struct flow_sweep *sweep)
@@ -112,27 +89,76 @@ void flow_begin_sweep(struct flow *flow, const struct flow_start *start, const s
     flow_init(flow, start);
     flow->makes_tables = false;
     flow->looks_first = true;
-    flow_take_first_step(flow, sweep->begin);
+    task_start(flow, sweep->begin);
+}
+
+/* ---- texts ---- */
+
+/* The table's name, and it is noted for the case that there is no such table. */
+static void put_table(struct flow *flow, struct buf *out, const struct flow_table *table)
+{
+    buf_byte(out, '"');
+    buf_slice(out, flow->world->prefix);
+    buf_slice(out, slice_of(table->name));
+    buf_byte(out, '"');
+    for (uint32_t i = 0; i < flow->table_count; i++)
+        if (flow->tables[i] == table) return;
+    ensure(flow->table_count < FLOW_TABLES);
+    flow->tables[flow->table_count++] = table;
+}
+
+struct flow_composer {
+    struct composer composer; /* first */
+    struct flow *flow;
+};
+
+static void put_other(struct composer *composer, char kind, va_list *args)
+{
+    ensure(kind == 'T');
+    put_table(((struct flow_composer *)composer)->flow, composer->out,
+              va_arg(*args, const struct flow_table *));
+}
+
+static void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args)
+{
+    struct flow_composer own;
+    own.composer.out = out;
+    own.composer.arena = flow->arena;
+    own.composer.put_other = put_other;
+    own.flow = flow;
+    compose_with(&own.composer, format, args);
+}
+
+void flow_put(struct flow *flow, struct buf *out, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    flow_vcompose(flow, out, format, args);
+    va_end(args);
+}
+
+struct slice flow_compose(struct flow *flow, const char *format, ...)
+{
+    struct buf out = {0};
+    va_list args;
+    va_start(args, format);
+    flow_vcompose(flow, &out, format, args);
+    va_end(args);
+    return arena_take(flow->arena, &out);
 }
 
 /* ---- troubles ---- */
 
 static int64_t back_off_ms(struct flow *flow, unsigned times)
 {
-    return 1 + dynamo_pause_us(times + 1, PAUSE_FIRST_MS * 1000, PAUSE_MOST_MS * 1000, flow_random(flow)) / 1000;
+    return 1 +
+           dynamo_pause_us(times + 1, PAUSE_FIRST_MS * 1000, PAUSE_MOST_MS * 1000, flow_random(flow)) / 1000;
 }
 
-static void call_repeat(struct flow *flow)
+static _Noreturn void refuse_busy(struct flow *flow, struct slice sentence)
 {
-    if (flow->attempts++ == ATTEMPTS_MOST) {
-        flow->retry_after_ms = RETRY_AFTER_MS;
-        flow_refuse(flow, 503, "busy", "The database did not get to it (%.*s). Try again later.",
-                    SLICE_ARG(flow->reply.error));
-        return;
-    }
-    flow->want = FLOW_PAUSE;
-    flow->pause_ms = back_off_ms(flow, flow->attempts);
-    flow->repeats = true;
+    flow->retry_after_ms = RETRY_AFTER_MS;
+    task_refuse(flow, 503, "busy", "%.*s Try again later.", SLICE_ARG(sentence));
 }
 
 void flow_refuse_call(struct flow *flow)
@@ -160,35 +186,61 @@ void flow_refuse_call(struct flow *flow)
     }
 }
 
-/* True when the reply is not for the step: something else was asked for, or the flow has ended.
- *
- * In a cancelled transaction a conflict weighs more than a failed condition. The conditions of the item with the
+enum verdict { CALL_SETTLED, CALL_PASSES, CALL_LACKS_TABLES, CALL_REFUSED };
+
+/* In a cancelled transaction a conflict weighs more than a failed condition. The conditions of the item with the
  * conflict were not looked at, and whoever writes it may be half done: its other items are new already, which is why a
- * condition failed. A step takes what did not fail for what holds, so it is shown reasons only when all of them are
+ * condition failed. A task takes what did not fail for what holds, so it is shown reasons only when all of them are
  * decided. */
-static bool trouble_taken(struct flow *flow)
+static enum verdict verdict_of(struct flow *flow, bool sees_error)
 {
     struct slice error = flow->reply.error;
     enum dynamo_fault fault = dynamo_fault(flow->reply.status, error);
-    if (fault == DYNAMO_FINE || fault == DYNAMO_CONDITION) return false;
+    if (fault == DYNAMO_FINE || fault == DYNAMO_CONDITION) return CALL_SETTLED;
     bool may_pass = dynamo_fault_may_pass(fault) && flow->reply.status != 0;
     if (fault == DYNAMO_CANCELLED) {
         struct dynamo_cancellation why = dynamo_cancellation(flow->reply.body, flow->arena);
         may_pass = why.may_pass && !why.is_refused;
-        if (why.has_failed && !why.may_pass && !why.is_refused) return false;
+        if (why.has_failed && !why.may_pass && !why.is_refused) return CALL_SETTLED;
     }
-    if (may_pass) {
-        call_repeat(flow);
-    } else if (slice_equal(error, SLICE(DYNAMO_NO_TRANSACTIONS))) {
-        flow_refuse_call(flow);
-    } else if (flow->sees_error) {
-        return false;
-    } else if (fault == DYNAMO_MISSING && flow->makes_tables && flow->table_count) {
-        tables_make(flow);
-    } else {
-        flow_refuse_call(flow);
+    if (may_pass) return CALL_PASSES;
+    if (slice_equal(error, SLICE(DYNAMO_NO_TRANSACTIONS))) return CALL_REFUSED;
+    if (sees_error) return CALL_SETTLED;
+    bool makes_tables = fault == DYNAMO_MISSING && flow->makes_tables && flow->table_count;
+    return makes_tables ? CALL_LACKS_TABLES : CALL_REFUSED;
+}
+
+/* Makes the call that was composed until its reply is for the task. */
+static void call_make(struct flow *flow, const char *operation, const char *format, va_list args,
+                      bool sees_error)
+{
+    struct buf out = {0};
+    buf_reserve(&out, 512);
+    flow_vcompose(flow, &out, format, args);
+    struct slice call = cost_ask(flow, slice_of(operation), buf_view(&out));
+    buf_free(&out);
+    for (unsigned attempts = 0;;) {
+        flow->operation = slice_of(operation);
+        flow->call = call;
+        task_wait(flow, FLOW_CALL);
+        cost_count(flow);
+        switch (verdict_of(flow, sees_error)) {
+        case CALL_SETTLED:
+            if (flow->looks_first) flow->makes_tables = true;
+            flow->looks_first = false;
+            flow->table_count = 0;
+            return;
+        case CALL_PASSES:
+            if (attempts++ == ATTEMPTS_MOST)
+                refuse_busy(flow, arena_printf(flow->arena, "The database did not get to it (%.*s).",
+                                               SLICE_ARG(flow->reply.error)));
+            flow->pause_ms = back_off_ms(flow, attempts);
+            task_wait(flow, FLOW_PAUSE);
+            break;
+        case CALL_LACKS_TABLES: tables_make(flow); break;
+        case CALL_REFUSED: flow_refuse_call(flow); task_end(flow);
+        }
     }
-    return true;
 }
 
 /* ---- going on ---- */
@@ -225,21 +277,8 @@ void flow_next(struct flow *flow, int64_t now_ms, const struct flow_reply *reply
     flow->now_ms = now_ms;
     if (flow->want == FLOW_WATCH) flow_rest(flow);
     ensure((flow->want == FLOW_CALL) == (reply != NULL) && flow->want != FLOW_DONE);
-    if (reply) {
-        flow->reply = *reply;
-        flow->wakes = NULL;
-        cost_count(flow);
-        if (trouble_taken(flow)) return;
-        flow->attempts = 0;
-        flow->sees_error = false;
-        if (flow->looks_first) flow->makes_tables = true;
-        flow->looks_first = false;
-    } else if (flow->repeats) {
-        flow->repeats = false;
-        flow->want = FLOW_CALL;
-        return;
-    }
-    flow_take_step(flow, flow->want == FLOW_JOIN && !flow->leads ? flow->led : flow->then);
+    if (reply) flow->reply = *reply;
+    task_resume(flow);
 }
 
 void flow_give_up(struct flow *flow)
@@ -259,137 +298,57 @@ void flow_abandon(struct flow *flow, int64_t now_ms)
     flow->is_gone = true;
     flow->now_ms = now_ms;
     flow_rest(flow);
-    if (flow->leave)
-        flow_take_step(flow, flow->leave);
+    if (flow->outlives_client)
+        task_resume(flow);
     else
         flow_drop(flow);
-}
-
-/* The table's name, and it is noted for the case that there is no such table. */
-static void put_table(struct flow *flow, struct buf *out, const struct flow_table *table)
-{
-    buf_byte(out, '"');
-    buf_slice(out, flow->world->prefix);
-    buf_slice(out, slice_of(table->name));
-    buf_byte(out, '"');
-    for (uint32_t i = 0; i < flow->table_count; i++)
-        if (flow->tables[i] == table) return;
-    ensure(flow->table_count < FLOW_TABLES);
-    flow->tables[flow->table_count++] = table;
-}
-
-struct flow_composer {
-    struct composer composer; /* first */
-    struct flow *flow;
-};
-
-static void put_other(struct composer *composer, char kind, va_list *args)
-{
-    ensure(kind == 'T');
-    put_table(((struct flow_composer *)composer)->flow, composer->out, va_arg(*args, const struct flow_table *));
-}
-
-static void flow_vcompose(struct flow *flow, struct buf *out, const char *format, va_list args)
-{
-    struct flow_composer own;
-    own.composer.out = out;
-    own.composer.arena = flow->arena;
-    own.composer.put_other = put_other;
-    own.flow = flow;
-    compose_with(&own.composer, format, args);
-}
-
-void flow_put(struct flow *flow, struct buf *out, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    flow_vcompose(flow, out, format, args);
-    va_end(args);
-}
-
-struct slice flow_compose(struct flow *flow, const char *format, ...)
-{
-    struct buf out = {0};
-    va_list args;
-    va_start(args, format);
-    flow_vcompose(flow, &out, format, args);
-    va_end(args);
-    return arena_take(flow->arena, &out);
-}
-
-static void flow_vcall(struct flow *flow, const char *operation, const char *format, va_list args)
-{
-    struct buf out = {0};
-    buf_reserve(&out, 512);
-    flow_vcompose(flow, &out, format, args);
-    flow->want = FLOW_CALL;
-    flow->operation = slice_of(operation);
-    flow->call = cost_ask(flow, buf_view(&out));
-    buf_free(&out);
-}
-
-void task_outlives_client(struct flow *flow)
-{
-    flow->leave = task_goes_on;
-}
-
-void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    flow_vcall(flow, operation, format, args);
-    va_end(args);
-    flow->then = then;
 }
 
 void task_call(struct flow *flow, const char *operation, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    flow_vcall(flow, operation, format, args);
+    call_make(flow, operation, format, args, false);
     va_end(args);
-    task_wait(flow);
 }
 
 void task_try(struct flow *flow, const char *operation, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    flow_vcall(flow, operation, format, args);
+    call_make(flow, operation, format, args, true);
     va_end(args);
-    flow->sees_error = true;
-    task_wait(flow);
 }
 
-void flow_pause(struct flow *flow, int64_t ms, flow_step *then)
+struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...)
 {
-    flow->want = FLOW_PAUSE;
-    flow->pause_ms = ms;
-    flow->then = then;
-}
-
-void flow_again(struct flow *flow, flow_step *then)
-{
-    if (flow->races++ == RACES_MOST) {
-        flow->retry_after_ms = RETRY_AFTER_MS;
-        flow_refuse(flow, 503, "busy",
-                    "Too many others write the same thing at the same time. Try again later.");
-        return;
-    }
-    flow_pause(flow, back_off_ms(flow, flow->races - 1), then);
+    struct buf out = {0};
+    va_list args;
+    va_start(args, key);
+    flow_vcompose(flow, &out, key, args);
+    va_end(args);
+    struct slice composed = arena_take(flow->arena, &out); /* the task may end while it waits */
+    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", table, composed);
+    return flow_item(flow);
 }
 
 void task_sleep(struct flow *flow, int64_t ms)
 {
-    flow_pause(flow, ms, NULL);
-    task_wait(flow);
+    flow->pause_ms = ms;
+    flow->table_count = 0;
+    task_wait(flow, FLOW_PAUSE);
 }
 
 void task_again(struct flow *flow)
 {
-    flow_again(flow, NULL);
-    if (flow->want == FLOW_DONE) task_end(flow);
-    task_wait(flow);
+    if (flow->races++ == RACES_MOST)
+        refuse_busy(flow, SLICE("Too many others write the same thing at the same time."));
+    task_sleep(flow, back_off_ms(flow, flow->races - 1));
+}
+
+void task_outlives_client(struct flow *flow)
+{
+    flow->outlives_client = true;
 }
 
 void flow_look(struct flow *flow)
@@ -415,13 +374,13 @@ void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t k
         flow_drop(flow);
         task_end(flow);
     }
-    flow->want = FLOW_WATCH;
     flow->topic = topic;
     flow->thing = thing;
     flow->kin = kin ? kin : kin_of(flow, topic);
     flow->until_ms = until_ms;
     flow->change_ms = change_ms;
-    task_wait(flow);
+    flow->table_count = 0;
+    task_wait(flow, FLOW_WATCH);
 }
 
 void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until_ms)
@@ -431,28 +390,21 @@ void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until
 
 void task_piece(struct flow *flow, struct slice piece)
 {
-    flow->want = FLOW_PIECE;
     flow->piece = piece;
-    task_wait(flow);
+    flow->table_count = 0;
+    task_wait(flow, FLOW_PIECE);
 }
 
-void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led)
+bool task_join(struct flow *flow, uint64_t topic, struct flow_share share)
 {
-    flow->want = FLOW_JOIN;
     flow->topic = topic;
     flow->share = share;
     flow->leads = true;
     flow->followers = NULL;
     flow->follower_count = 0;
     flow->led_status = 0;
-    flow->then = lead;
-    flow->led = led;
-}
-
-bool task_join(struct flow *flow, uint64_t topic, struct flow_share share)
-{
-    flow_join(flow, topic, share, NULL, task_goes_on);
-    task_wait(flow);
+    flow->table_count = 0;
+    task_wait(flow, FLOW_JOIN);
     return flow->leads;
 }
 
@@ -488,8 +440,8 @@ static void flow_vrefuse(struct flow *flow, struct slice members, int status, co
     struct slice sentence = arena_vprintf(flow->arena, format, args);
     flow->content_type = SLICE_NONE;
     flow->is_bare = false;
-    flow_answer(flow, status, "{'error':%s,'message':%s%r%r}", slice_of(code), sentence,
-                members.len ? SLICE(",") : SLICE(""), members);
+    flow_answer(flow, status, "{'error':%s,'message':%s%[%?,%r%]}", slice_of(code), sentence, members.len > 0,
+                members);
 }
 
 void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
@@ -584,6 +536,11 @@ struct slice flow_text(const struct flow *flow, unsigned field)
     return flow->fields[field].text;
 }
 
+struct slice flow_text_or(const struct flow *flow, unsigned field, struct slice otherwise)
+{
+    return flow->fields[field].given ? flow->fields[field].text : otherwise;
+}
+
 int64_t flow_int(const struct flow *flow, unsigned field)
 {
     return flow->fields[field].number;
@@ -603,15 +560,14 @@ int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise)
 struct slice flow_then(const struct flow *flow, unsigned field)
 {
     struct slice value = flow->fields[field].text;
-    return raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : value;
+    return value.data && raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : value;
 }
 
 struct slice flow_then_member(struct flow *flow, struct slice item)
 {
     struct slice then = item_text(flow->arena, item, "then");
     bool is_json = then.len && (then.data[0] == '{' || then.data[0] == '[');
-    if (!then.data) return SLICE("");
-    return is_json ? flow_compose(flow, ",'then':%r", then) : flow_compose(flow, ",'then':%s", then);
+    return flow_compose(flow, is_json ? ",'then':%r" : "%[,'then':%s%]", then);
 }
 
 bool flow_failed(const struct flow *flow)
@@ -627,26 +583,6 @@ struct slice flow_item(const struct flow *flow)
     while (look.is_object && raw_look_next(&look, &name, &value))
         if (slice_equal(name, SLICE("Item")) || slice_equal(name, SLICE("Attributes"))) return value;
     return SLICE_NONE;
-}
-
-/* The code of an action's reason, empty where there is none. */
-static struct slice reason_of(const struct flow *flow, unsigned nth, struct slice *item)
-{
-    struct raw_look look;
-    struct slice reason;
-    *item = SLICE_NONE;
-    raw_look_begin(&look, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    while (raw_look_next(&look, NULL, &reason)) {
-        if (nth-- > 0) continue;
-        *item = raw_member(flow->arena, reason, "Item");
-        return raw_text(flow->arena, raw_member(flow->arena, reason, "Code"));
-    }
-    return SLICE_NONE;
-}
-
-bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item)
-{
-    return slice_equal(reason_of(flow, nth, item), SLICE("ConditionalCheckFailed"));
 }
 
 struct slice flow_items(const struct flow *flow)

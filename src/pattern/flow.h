@@ -19,7 +19,7 @@
  *  - throttling, conflicts of transactions (also beside failed conditions) and faults of the service are
  *    repeated after a pause;
  *  - everything else but success and a failed condition ends the flow with a clear error.
- * So a step sees success, or flow_failed(flow): the condition did not hold, and flow_item / flow_reason tell
+ * So a step sees success, or flow_failed(flow): the condition did not hold, and flow_item tells
  * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
  *
  * A pattern's file has: its tables (struct flow_table), its rows (struct flow_row) with their fields, and the
@@ -52,16 +52,27 @@ struct flow_table {
     const char *expiry; /* the attribute with the time to live, in seconds since 1970; NULL: nothing ends */
 };
 
-/* The beginning of a definition, where all keys are strings; FLOW_KEY and FLOW_TYPE are its pieces, for indexes. */
+/* clang-format off */
+/* The beginning of a definition, where all keys are strings; FLOW_KEY and FLOW_TYPE are its pieces, for those that have
+ * indexes. A projection ends with the apostrophe of its type, or with what follows that. */
 #define FLOW_HASH(hash) "'KeySchema':[" FLOW_KEY(hash, "HASH") "],'AttributeDefinitions':[" FLOW_TYPE(hash, "S") "]"
-#define FLOW_KEYS(hash, range)                                                                               \
-    "'KeySchema':[" FLOW_KEY(hash, "HASH") "," FLOW_KEY(range, "RANGE") "],'AttributeDefinitions':["         \
+#define FLOW_KEYS(hash, range)                                                                                         \
+    "'KeySchema':[" FLOW_KEY(hash, "HASH") "," FLOW_KEY(range, "RANGE") "],'AttributeDefinitions':["                   \
     FLOW_TYPE(hash, "S") "," FLOW_TYPE(range, "S") "]"
 #define FLOW_KEY(name, kind)  "{'AttributeName':'" name "','KeyType':'" kind "'}"
 #define FLOW_TYPE(name, type) "{'AttributeName':'" name "','AttributeType':'" type "'}"
-#define FLOW_STREAM "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
+#define FLOW_INDEX(name, hash, range, projection)                                                                      \
+    "{'IndexName':'" name "','KeySchema':[" FLOW_KEY(hash, "HASH") "," FLOW_KEY(range, "RANGE")                        \
+    "],'Projection':{'ProjectionType':'" projection "}}"
+#define FLOW_STREAM           "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
+/* clang-format on */
 
 /* ---- fields: what a row says of them is in operation.h ---- */
+
+/* What a page has at most, and where nobody says how many it shall have; how long a call may wait. */
+#define LIST_MOST    1000
+#define LIST_USUAL   100
+#define WAIT_MOST_MS 60000
 
 struct field_value {
     bool given;
@@ -119,22 +130,13 @@ struct flow_share {
 };
 #define FLOW_ROUND_BYTES (3 * 1000000) /* of all shares: what comes after so much need not wait for more */
 
-/* A call that waits for its tables, and who made it. */
-struct flow_kept {
-    struct slice operation, call;
-    flow_step *then;
-    struct fiber *fiber;
-    const struct flow_table *tables[FLOW_TABLES];
-    uint32_t table_count;
-};
-
 struct flow {
     /* given, and read by steps */
     const struct flow_world *world;
     const struct rest_call *request;
-    struct field_value *fields; /* as in the row, */
+    struct field_value *fields;     /* as in the row, */
     struct field_value *own_fields; /* also while flow_with has others read */
-    struct arena *arena;        /* of the whole flow: what it and its replies are made of lives as long */
+    struct arena *arena;            /* of the whole flow: what it and its replies are made of lives as long */
     int64_t now_ms;
     uint64_t serial;         /* grows from flow to flow of a process */
     struct flow_reply reply; /* the last one */
@@ -142,17 +144,17 @@ struct flow {
 
     /* wanted, for those who run it */
     enum flow_want want;
-    struct slice operation, call;                          /* CALL: the request's JSON */
-    int64_t pause_ms;                                      /* PAUSE */
-    uint64_t topic;          /* WATCH: flows wake it when they have written */
-    uint64_t thing;          /*   what others than flows may write, see flow_thing */
-    uint64_t kin;            /*   flows of the same kin make the same calls to look */
-    int64_t until_ms;        /*   on the clock that now_ms is of */
-    int64_t change_ms;       /*   by then what it watches may have changed by itself; INT64_MAX: never */
+    struct slice operation, call; /* CALL: the request's JSON */
+    int64_t pause_ms;             /* PAUSE */
+    uint64_t topic;               /* WATCH: flows wake it when they have written */
+    uint64_t thing;               /*   what others than flows may write, see flow_thing */
+    uint64_t kin;                 /*   flows of the same kin make the same calls to look */
+    int64_t until_ms;             /*   on the clock that now_ms is of */
+    int64_t change_ms;            /*   by then what it watches may have changed by itself; INT64_MAX: never */
     enum { LOOK_NEVER, LOOK_BEGINS, LOOK_GOES_ON } look; /* see flow_look */
-    struct slice piece;                                    /* PIECE */
-    struct flow_share share;                               /* JOIN, on the topic */
-    bool leads;              /*   set by the runner: not, when it has been led */
+    struct slice piece;                                  /* PIECE */
+    struct flow_share share;                             /* JOIN, on the topic */
+    bool leads;                                          /*   set by the runner: not, when it has been led */
     bool disbands;           /* the round is over for those who followed; taken like the wakes */
     struct flow **followers; /* of a leader, in the order in which they came */
     size_t follower_count;
@@ -168,22 +170,17 @@ struct flow {
 
     /* private to flow.c, tables.c, cost.c */
     const struct flow_row *row;
-    struct fiber *fiber; /* of the first step, as long as it waits; NULL: steps follow each other */
-    flow_step *then;
-    flow_step *led;           /* JOIN: instead of it, when others did it */
-    flow_step *leave;         /* see task_outlives_client */
-    bool is_gone;             /* its client: nothing is waited for any more */
+    struct fiber *fiber; /* of the task, as long as it waits */
+    bool outlives_client;
+    bool is_gone; /* its client: nothing is waited for any more */
     struct random random;
-    struct arena_mark mark;   /* of the arena where the first look began */
-    unsigned attempts, races; /* repeats of the present call; races lost, see flow_again */
+    struct arena_mark mark; /* of the arena where the first look began */
+    unsigned races;         /* lost, see task_again */
     bool makes_tables;
     bool looks_first; /* a sweep: makes no tables until a call has shown that the pattern is in use */
-    bool repeats;     /* behind the pause comes the same call again */
-    bool sees_error;  /* the step takes the reply whatever it is, but for what is repeated */
     size_t body_start;
-    const struct flow_table *tables[FLOW_TABLES]; /* that the present step has named */
+    const struct flow_table *tables[FLOW_TABLES]; /* named since the task went on last */
     uint32_t table_count;
-    struct flow_kept kept;
     bool tells_cost;
     double write_units, read_units;
     uint64_t calls;
@@ -192,7 +189,8 @@ struct flow {
 /* ---- for steps: reading ---- */
 
 bool flow_given(const struct flow *flow, unsigned field);
-struct slice flow_text(const struct flow *flow, unsigned field);
+struct slice flow_text(const struct flow *flow, unsigned field); /* SLICE_NONE: it was not given */
+struct slice flow_text_or(const struct flow *flow, unsigned field, struct slice otherwise);
 int64_t flow_int(const struct flow *flow, unsigned field);
 int64_t flow_int_or(const struct flow *flow, unsigned field, int64_t otherwise);
 /* A duration from now, or a time, where the field takes both: ms since 1970; 0 where it was not given. */
@@ -205,8 +203,8 @@ struct field_value **flow_elements(struct flow *flow, unsigned list, size_t most
                                    uint32_t field_count, size_t *count);
 void flow_with(struct flow *flow, struct field_value *fields);
 
-/* A reaction (FIELD_THEN) as it is stored, attribute "then" of type S: a string's characters, else the JSON
- * text. */
+/* A reaction (FIELD_THEN) as it is stored, attribute "then" of type S: a string's characters, else the JSON text;
+ * SLICE_NONE where it was not given, as flow_text is. */
 struct slice flow_then(const struct flow *flow, unsigned field);
 
 /* The member ",'then':..." of an answer, as it was sent; empty where the item has none. */
@@ -218,10 +216,6 @@ bool flow_failed(const struct flow *flow);
 /* The reply's Item or Attributes; after a failed condition with ALL_OLD, the item as it is. SLICE_NONE: none.
  */
 struct slice flow_item(const struct flow *flow);
-/* Of a cancelled transaction: did the condition of its nth action fail, and on which item? Else it held: where
- * an item could not be looked at, because somebody else was writing it, the call is repeated before the step sees
- * a reply. */
-bool flow_reason(const struct flow *flow, unsigned nth, struct slice *item);
 /* The array of a Query or Scan, and where its next page begins (SLICE_NONE: nowhere). */
 struct slice flow_items(const struct flow *flow);
 struct slice flow_last_key(const struct flow *flow);
@@ -244,22 +238,14 @@ struct slice flow_new_id(struct flow *flow);
 struct slice flow_compose(struct flow *flow, const char *format, ...);
 void flow_put(struct flow *flow, struct buf *out, const char *format, ...); /* the same, appended */
 
-void flow_call(struct flow *flow, flow_step *then, const char *operation, const char *format, ...);
 /* Ends with what the service said of such a call. */
 void flow_refuse_call(struct flow *flow);
-void flow_pause(struct flow *flow, int64_t ms, flow_step *then);
-void flow_again(struct flow *flow, flow_step *then);
 /* Begins a look at what the flow waits for: whatever is woken from now on ends the watch behind the look. Every
  * flow that watches says so before the first call of each look. What is allocated from the first look on is
  * gone when a watch has ended: so a flow may wait as long as it likes and does not grow. What a step must
  * know from one look to the next are plain numbers in its state. */
 void flow_look(struct flow *flow);
-/* The first who wants to do something about a topic goes on with `lead`, at once. Those who come while it is
- * at it wait; then the first of them leads a round for as many as fit. A leader deals with its own share and
- * with those of flow->followers, leaves there what became of them and calls flow_disband: they go on with
- * `led`. A leader that ends without that leaves them unsettled. Where flows do not run beside each other
- * everybody leads alone. */
-void flow_join(struct flow *flow, uint64_t topic, struct flow_share share, flow_step *lead, flow_step *led);
+/* Ends the round that the task leads. */
 void flow_disband(struct flow *flow);
 /* Gives back what was allocated since the mark was taken, the last reply too: for walks over more than memory
  * should hold. What comes then may lose as many races again. */
@@ -269,6 +255,8 @@ void flow_rewind(struct flow *flow, struct arena_mark mark);
 
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
 void task_call(struct flow *flow, const char *operation, const char *format, ...);
+/* The item of a key, "{'name':%S}", as it is now; SLICE_NONE: there is none. */
+struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...);
 /* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
 void task_try(struct flow *flow, const char *operation, const char *format, ...);
 void task_sleep(struct flow *flow, int64_t ms);
@@ -283,14 +271,14 @@ void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t k
 void task_piece(struct flow *flow, struct slice piece);
 /* After losing a race: a pause; too many of them end the task here. */
 void task_again(struct flow *flow);
-/* See flow_join. True: this task leads; false: another one has led it, and flow->led_status tells how that ended. */
+/* The first who wants to do something about a topic leads, at once. Those who come while it is at it wait; then the
+ * first of them leads a round for as many as fit. A leader deals with its own share and with those of flow->followers,
+ * leaves there what became of them and calls flow_disband. One that ends without that leaves them unsettled. Where
+ * flows do not run beside each other everybody leads alone. True: this task leads; false: another one has led it, and
+ * flow->led_status tells how that ended. */
 bool task_join(struct flow *flow, uint64_t topic, struct flow_share share);
 /* From now on the task goes on when its client leaves while it watches, and finds flow->is_gone. */
 void task_outlives_client(struct flow *flow);
-/* Waits for a call that was begun by flow_call with task_goes_on behind it: for one that differs between databases
- * (tables.c). */
-void task_wait_for_steps(struct flow *flow);
-flow_step task_goes_on;
 /* Ends the task here, from within whatever it has called; the answer must have been given. */
 _Noreturn void task_end(struct flow *flow);
 
@@ -362,10 +350,10 @@ bool fields_read(struct flow *flow);
 struct slice flow_shown(struct slice name);
 /* Where it stands: how long to wait may be said in the query wherever it may be said in the body. */
 bool field_is_in_query(const struct field *field);
-/* tables.c: begins to make the tables of the present call, which is then repeated. */
+/* tables.c: makes the tables of the present call, which is then repeated. Waits. */
 void tables_make(struct flow *flow);
 /* cost.c: asks for the capacity of a call; adds up what a reply tells; puts "cost" into an answer. */
-struct slice cost_ask(struct flow *flow, struct slice call);
+struct slice cost_ask(struct flow *flow, struct slice operation, struct slice call);
 void cost_count(struct flow *flow);
 void cost_tell(struct flow *flow);
 

@@ -71,14 +71,12 @@ static enum page_result page_take(struct gathering *all, struct slice path, stru
                                   struct slice *next)
 {
     struct arena *arena = all->arena;
-    struct raw_look look;
     struct slice event, page;
     int status = get(all, path, query, &page);
     if (status != 200) return status == 404 || status == 410 ? PAGE_MISSING : PAGE_UNKNOWN;
     struct slice events = raw_member(arena, page, all->list ? all->list : "events");
     if (raw_kind(events) != JSON_ARRAY) return PAGE_MISSING;
-    raw_look_begin(&look, arena, events);
-    while (raw_look_next(&look, NULL, &event))
+    raw_each (arena, events, &event)
         if (all->keeps_late || !raw_member(arena, event, "late").data) event_add(all, event);
     *next = raw_text(arena, raw_member(arena, page, "next"));
     return all->bytes > all->room ? PAGE_TOO_LARGE : PAGE_TAKEN;

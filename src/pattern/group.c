@@ -45,38 +45,21 @@
 
 #define LOOK_AGAIN_MS                                                                                        \
     60000 /* the first look at an OPEN group that is not due; then at twice its age, and so on */
-#define WAIT_MOST_MS 60000
-#define LIST_MOST    1000
-#define LIST_USUAL   100
 #define MOMENT_BYTES (sizeof "2026-11-15T03:42:06.250Z" - 1)
 
-const struct flow_table group_rules_table = {
-    "group-rules",
-    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
-    NULL};
+const struct flow_table group_rules_table = {"group-rules", FLOW_HASH("name"), NULL};
 
+/* clang-format off */
 const struct flow_table group_table = {
     "groups",
-    "'KeySchema':[{'AttributeName':'group','KeyType':'HASH'},"
-    "{'AttributeName':'generation','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'group','AttributeType':'S'},{'AttributeName':'generation',"
-    "'AttributeType':'N'},{'AttributeName':'open','AttributeType':'S'},"
-    "{'AttributeName':'since','AttributeType':'S'},{'AttributeName':'slot','AttributeType':'S'},"
-    "{'AttributeName':'due','AttributeType':'N'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'open','KeySchema':[{'AttributeName':'open','KeyType':'HASH'},"
-    "{'AttributeName':'since','KeyType':'RANGE'}],'Projection':{'ProjectionType':'INCLUDE',"
-    "'NonKeyAttributes':['key']}},{'IndexName':'due',"
-    "'KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due','KeyType':'RANGE'}],"
-    "'Projection':{'ProjectionType':'INCLUDE','NonKeyAttributes':['name','key']}}]," FLOW_STREAM,
-    NULL};
+    "'KeySchema':[" FLOW_KEY("group", "HASH") "," FLOW_KEY("generation", "RANGE") "],'AttributeDefinitions':["
+    FLOW_TYPE("group", "S") "," FLOW_TYPE("generation", "N") "," FLOW_TYPE("open", "S") "," FLOW_TYPE("since", "S") ","
+    FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") "],'GlobalSecondaryIndexes':["
+    FLOW_INDEX("open", "open", "since", "INCLUDE','NonKeyAttributes':['key']") ","
+    FLOW_INDEX("due", "slot", "due", "INCLUDE','NonKeyAttributes':['name','key']") "]," FLOW_STREAM, NULL};
+/* clang-format on */
 
-const struct flow_table group_events_table = {
-    "group-events",
-    "'KeySchema':[{'AttributeName':'part','KeyType':'HASH'},{'AttributeName':'id','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'part','AttributeType':'S'},{'AttributeName':'id',"
-    "'AttributeType':'S'}]",
-    NULL};
+const struct flow_table group_events_table = {"group-events", FLOW_KEYS("part", "id"), NULL};
 
 /* ---- the head ---- */
 
@@ -124,18 +107,14 @@ void group_read(struct flow *flow, struct group *group, struct slice item)
 
 void group_load(struct flow *flow, struct group *group, int64_t generation)
 {
-    struct raw_look look;
-    struct slice item = SLICE_NONE;
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#group = :group%r',%#,"
-              "'ExpressionAttributeValues':{':group':%S%A},'ScanIndexForward':false,'Limit':1,"
-              "'ConsistentRead':true}",
-              &group_table, generation ? SLICE(" and #generation = :generation") : SLICE(""), group->id,
-              generation ? flow_compose(flow, ",':generation':%N", generation) : SLICE(""));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (!raw_look_next(&look, NULL, &item)) item = SLICE_NONE;
+    task_call(
+        flow, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#group = :group%[%? and #generation = :generation%]',%#,"
+        "'ExpressionAttributeValues':{':group':%S%[%?,':generation':%N%]},'ScanIndexForward':false,'Limit':1,"
+        "'ConsistentRead':true}",
+        &group_table, generation != 0, group->id, generation != 0, generation);
+    struct slice item = raw_first(flow->arena, flow_items(flow)), slot = item_text(flow->arena, item, "slot");
     group_read(flow, group, item);
-    struct slice slot = item_text(flow->arena, item, "slot");
     if (!slot.data || slice_contains(slot, SLICE("/"))) return;
     task_refuse(flow, 409, "older-layout",
                 "The group '%.*s' was made by an older version, whose groups this one does "
@@ -150,9 +129,7 @@ uint64_t group_sweep_topic(struct slice name)
 
 struct slice group_rules_item(struct flow *flow, struct slice name)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &group_rules_table,
-              name);
-    return flow_item(flow);
+    return task_get(flow, &group_rules_table, "{'name':%S}", name);
 }
 
 struct slice group_rules_read(struct flow *flow, struct slice name)
@@ -255,35 +232,11 @@ static const struct field get_fields[] = {
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
 };
 
-/* The answer's beginning, up to the list of events. */
-static void put_head(struct flow *flow, const struct group *group)
-{
-    struct arena *arena = flow->arena;
-    struct slice why = item_text(arena, group->item, "why"), sum = item_text(arena, group->item, "sum");
-    flow_put(flow, flow->body, "{'name':%s,'key':%s,'generation':%d,'state':%s,'count':%d", group->name,
-             group->key, group->generation, item_text(arena, group->item, "state"), group->count);
-    if (item_has(arena, group->item, "kinds"))
-        flow_put(flow, flow->body, ",'kinds':%P", item_attribute(arena, group->item, "kinds"));
-    if (sum.data) flow_put(flow, flow->body, ",'sum':%r", sum);
-    if (group->folds.data)
-        flow_put(flow, flow->body, ",'fold':%P", item_attribute(arena, group->item, "fold"));
-    flow_put(flow, flow->body, ",'opened':%s,'touched':%s", moment_text(arena, group->opened_ms),
-             moment_text(arena, group->touched_ms));
-    if (why.data)
-        flow_put(flow, flow->body, ",'completed':%s,'why':%s", item_text(arena, group->item, "completed"),
-                 why);
-    buf_text(flow->body, ",\"events\":[");
-}
-
 /* An event without the keys of its item. */
 static void put_event(struct flow *flow, struct slice id, struct slice event)
 {
-    static const char *const members[] = {"kind", "data", "amount", "time", "late"};
     flow_put(flow, flow->body, "%,{'id':%s", id);
-    for (size_t i = 0; i < sizeof members / sizeof *members; i++) {
-        struct slice value = item_attribute(flow->arena, event, members[i]);
-        if (value.data) flow_put(flow, flow->body, ",%s:%P", slice_of(members[i]), value);
-    }
+    plain_put_members(flow->body, flow->arena, event, "kind data amount time late");
     buf_byte(flow->body, '}');
 }
 
@@ -293,9 +246,7 @@ static void put_further_events(struct flow *flow, const struct group *group, str
 {
     struct slice last = item_text(flow->arena, group->redo, "id"), item;
     bool is_told = flow_given(flow, GET_AFTER) && slice_compare(last, flow_text(flow, GET_AFTER)) <= 0;
-    struct raw_look look;
-    raw_look_begin(&look, flow->arena, items);
-    while (raw_look_next(&look, NULL, &item)) {
+    raw_each (flow->arena, items, &item) {
         struct slice id = item_text(flow->arena, item, "id");
         if (!is_told && slice_compare(last, id) < 0) put_event(flow, last, group->redo);
         is_told |= slice_compare(last, id) <= 0;
@@ -306,31 +257,31 @@ static void put_further_events(struct flow *flow, const struct group *group, str
 
 static void tell_group(struct flow *flow, const struct group *group)
 {
-    struct slice items = SLICE_NONE, last = SLICE_NONE, element;
-    struct raw_look look;
+    struct arena *arena = flow->arena;
+    struct slice items = SLICE_NONE, last = SLICE_NONE, head = group->item, element;
     if (group->spilled.data) {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
-                  "'ExpressionAttributeValues':{':part':%S},'Limit':%d,'ConsistentRead':true%r}",
-                  &group_events_table, group->spilled, flow_int_or(flow, GET_LIMIT, LIST_USUAL),
-                  flow_given(flow, GET_AFTER) ? flow_compose(flow, ",'ExclusiveStartKey':{'part':%S,'id':%S}",
-                                                             group->spilled, flow_text(flow, GET_AFTER))
-                                              : SLICE(""));
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,'ExpressionAttributeValues':{':part':%S},"
+            "'Limit':%d,'ConsistentRead':true%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]}",
+            &group_events_table, group->spilled, flow_int_or(flow, GET_LIMIT, LIST_USUAL), group->spilled,
+            flow_text(flow, GET_AFTER));
         items = flow_items(flow);
         last = flow_last_key(flow);
     }
-    put_head(flow, group);
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, group->item, "events"));
-    /* the first page has those of the head */
-    while (!flow_given(flow, GET_AFTER) && raw_look_next(&look, NULL, &element)) {
-        struct slice event = raw_member(flow->arena, element, "M");
-        put_event(flow, item_text(flow->arena, event, "id"), event);
-    }
+    flow_put(flow, flow->body, "{'name':%s,'key':%s,'generation':%d,'state':%s,'count':%d", group->name,
+             group->key, group->generation, item_text(arena, head, "state"), group->count);
+    plain_put_members(flow->body, arena, head, group->folds.data ? "kinds sum fold" : "kinds sum");
+    flow_put(flow, flow->body, ",'opened':%s,'touched':%s%[,'completed':%s,'why':%s%],'events':[",
+             moment_text(arena, group->opened_ms), moment_text(arena, group->touched_ms),
+             item_text(arena, head, "completed"), item_text(arena, head, "why"));
+    if (!flow_given(flow, GET_AFTER)) /* the first page has those of the head */
+        raw_each (arena, item_content(arena, head, "events"), &element) {
+            struct slice event = raw_member(arena, element, "M");
+            put_event(flow, item_text(arena, event, "id"), event);
+        }
     if (group->spilled.data) put_further_events(flow, group, items, !last.data);
-    buf_text(flow->body, "]");
-    if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "id"));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    page_finish(flow, item_text(arena, last, "id"));
 }
 
 /* Waits until it is complete, if only because its time is over: then whoever looks completes it. */
@@ -361,14 +312,14 @@ enum { LIST_STATE = GROUP_NAME + 1, LIST_OLDER, LIST_LIMIT, LIST_AFTER };
 
 static const struct field list_fields[] = {
     FIELD_GROUP_NAME,
-    [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "open|complete",
-                    .help = "open: the groups that are not complete, the oldest first; complete: those that are, the "
-                            "newest first; without it, the rules"},
+    [LIST_STATE] =
+        {"state", IN_QUERY, FIELD_CHOICE, .words = "open|complete",
+         .help = "open: the groups that are not complete, the oldest first; complete: those that are, the "
+                 "newest first; without it, the rules"},
     [LIST_OLDER] = {"older", IN_QUERY, FIELD_DURATION, .max = GROUP_LONG_MS,
                     .help = "only those opened before that"},
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
-    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
+    [LIST_AFTER] = FIELD_AFTER,
 };
 
 static void list_groups(struct flow *flow)

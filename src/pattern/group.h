@@ -81,7 +81,6 @@ int64_t group_due_ms(const struct flow *flow, const struct group *group);
 /* Why it is to be completed though its rule does not hold, "quiet" or "deadline"; NULL: it is not. */
 const char *group_is_over(const struct flow *flow, const struct group *group);
 _Noreturn void group_refuse_unknown(struct flow *flow);
-_Noreturn void group_refuse_no_rules(struct flow *flow);
 
 /* ---- group_rule.c ---- */
 
@@ -107,7 +106,8 @@ struct slice group_when_read(struct flow *flow, struct slice written, struct sli
 struct slice group_when(struct flow *flow, struct slice expression, struct slice folds, const char **fault);
 /* What is wrong with the words of a condition in DynamoDB's form and the types of its values, a plain object; NULL:
  * nothing that could be told here. `folds`: as they were sent. */
-const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values, struct slice folds);
+const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values,
+                             struct slice folds);
 /* A word of the language, or what a group has anyway. */
 bool group_when_knows(struct slice word);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */
@@ -153,7 +153,7 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms);
 
 flow_step group_put, group_rules, group_list_rules, group_forget, group_add, group_add_many, group_delete,
     group_complete_now;
-extern const struct field group_put_fields[8], group_name_fields[1], group_add_fields[8], group_only_fields[2],
-    group_complete_fields[4], group_many_fields[3];
+extern const struct field group_put_fields[8], group_name_fields[1], group_add_fields[8],
+    group_only_fields[2], group_complete_fields[4], group_many_fields[3];
 
 #endif

@@ -227,9 +227,7 @@ static bool is_in_head(struct flow *flow, const struct group *group, const struc
 
 static bool item_is_there(struct flow *flow, const struct group *group, struct slice id)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'part':%S,'id':%S},'ConsistentRead':true}",
-              &group_events_table, group->spilled, id);
-    return flow_item(flow).data;
+    return task_get(flow, &group_events_table, "{'part':%S,'id':%S}", group->spilled, id).data;
 }
 
 /* An id that was made for this call can have an item only by an earlier try of the same call. */
@@ -391,20 +389,10 @@ static void tell(struct flow *flow, const struct group *group, struct add *add, 
     if (behind && fold.data) fold = flow_compose(flow, "{'M':%A}", add->fold);
     add->status = add->accepted ? 201 : 200;
     add->answer = flow_compose(
-        flow, "{'accepted':%b%r,'generation':%d,'count':%d,'state':%s,'completed':%b%A}", (int)add->accepted,
-        add->accepted ? SLICE("") : SLICE(",\"duplicate\":true"), group->generation,
-        group->count - (int64_t)behind, behind ? SLICE("OPEN") : item_text(flow->arena, group->item, "state"),
-        (int)completed, fold.data ? flow_compose(flow, ",'fold':%P", fold) : SLICE(""));
-}
-
-static void refuse_late(struct flow *flow, const struct group *group, struct add *add)
-{
-    refuse(flow, add,
-           flow_compose(flow, "'generation':%d,'count':%d,'why':%s", group->generation, group->count,
-                        item_text(flow->arena, group->item, "why")),
-           409, "closed-group",
-           flow_compose(flow, "The group is complete since %r and takes no more events.",
-                        item_text(flow->arena, group->item, "completed")));
+        flow,
+        "{'accepted':%b%[%?,'duplicate':true%],'generation':%d,'count':%d,'state':%s,'completed':%b%[,'fold':%P%]}",
+        add->accepted, !add->accepted, group->generation, group->count - (int64_t)behind,
+        behind ? SLICE("OPEN") : item_text(flow->arena, group->item, "state"), completed, fold);
 }
 
 /* Which generation the event goes to, and whether it completes it. */
@@ -413,7 +401,14 @@ static void choose(struct flow *flow, const struct group *group, struct add *add
     bool is_late = group->state == GROUP_COMPLETE;
     add->opens = !group->item.data || (is_late && group->late == LATE_NEW);
     add->generation = group->generation + add->opens;
-    if (is_late && group->late == LATE_DISCARD) refuse_late(flow, group, add);
+    if (is_late && group->late == LATE_DISCARD) {
+        refuse(flow, add,
+               flow_compose(flow, "'generation':%d,'count':%d,'why':%s", group->generation, group->count,
+                            item_text(flow->arena, group->item, "why")),
+               409, "closed-group",
+               flow_compose(flow, "The group is complete since %r and takes no more events.",
+                            item_text(flow->arena, group->item, "completed")));
+    }
     if (group->state == GROUP_DELETING)
         refuse(flow, add, SLICE(""), 409, "being-deleted", SLICE("The group is being deleted. Try again."));
     if (add->opens) {
@@ -520,7 +515,7 @@ static void take_event(struct flow *flow, struct add *add, struct slice id, cons
     *add = (struct add){.has_id = id.data,
                         .id = id.data ? id : flow_new_id(flow),
                         .kind = flow_given(flow, ADD_KIND) ? flow_text(flow, ADD_KIND) : SLICE("")};
-    if (flow_given(flow, ADD_AMOUNT)) add->amount = flow_text(flow, ADD_AMOUNT);
+    add->amount = flow_text(flow, ADD_AMOUNT);
     if (add->amount.data && raw_kind(add->amount) != JSON_NUMBER)
         task_refuse(flow, 400, "bad-request", "%samount must be a number.", where);
     /* A time that is over is taken, too: who repeats the call gets the same answer. */
@@ -529,11 +524,9 @@ static void take_event(struct flow *flow, struct add *add, struct slice id, cons
          add->deadline_ms > flow->now_ms + GROUP_LONG_MS))
         task_refuse(flow, 400, "bad-request",
                     "%sdeadline must be a time like 2026-11-15T03:42:06Z, within ten years.", where);
-    add->event = flow_compose(
-        flow, "%A%A%A,'time':%S", add->kind.len ? flow_compose(flow, ",'kind':%S", add->kind) : SLICE(""),
-        flow_given(flow, ADD_DATA) ? flow_compose(flow, ",'data':%J", flow_text(flow, ADD_DATA)) : SLICE(""),
-        add->amount.data ? flow_compose(flow, ",'amount':%J", add->amount) : SLICE(""),
-        moment_text(flow->arena, flow->now_ms));
+    add->event = flow_compose(flow, "%[,'kind':%S%]%[,'data':%J%]%[,'amount':%J%],'time':%S",
+                              flow_text(flow, ADD_KIND), flow_text(flow, ADD_DATA), add->amount,
+                              moment_text(flow->arena, flow->now_ms));
     struct slice item = flow_compose(flow, "{'id':%S%A}", add->id, add->event);
     add->bytes = (int64_t)(item_bytes(flow->arena, item) + add->id.len);
 }
@@ -542,11 +535,7 @@ void group_add(struct flow *flow)
 {
     struct group group = group_named(flow, flow_text(flow, GROUP_NAME), flow_text(flow, GROUP_KEY));
     struct add add;
-    take_event(flow, &add,
-               flow_given(flow, ADD_ID)      ? flow_text(flow, ADD_ID)
-               : flow_given(flow, ADD_TOKEN) ? flow_text(flow, ADD_TOKEN)
-                                             : SLICE_NONE,
-               "");
+    take_event(flow, &add, flow_text_or(flow, ADD_ID, flow_text(flow, ADD_TOKEN)), "");
     add_event(flow, &group, &add, NULL, 0, false);
     flow_answer(flow, add.status, "%A", add.answer);
 }
@@ -569,7 +558,7 @@ void group_add_many(struct flow *flow)
 {
     size_t count;
     struct slice name = flow_text(flow, GROUP_NAME);
-    struct slice token = flow_given(flow, MANY_TOKEN) ? flow_text(flow, MANY_TOKEN) : SLICE_NONE;
+    struct slice token = flow_text(flow, MANY_TOKEN);
     struct field_value **events = flow_elements(flow, MANY_EVENTS, LIMIT_BATCH_EVENTS,
                                                 FIELDS(group_add_fields), &count);
     struct add *all = arena_array(flow->arena, struct add, count);

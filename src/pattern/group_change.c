@@ -123,7 +123,6 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
     size_t since_len = 1;
     if (waits_ms) task_sleep(flow, waits_ms);
     while (slot < slot_count) {
-        struct raw_look page;
         struct slice entry;
         flow_rewind(flow, mark);
         task_call(
@@ -132,8 +131,7 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
             "'ExpressionAttributeValues':{':open':%S,':after':%S},'Limit':%d}",
             &group_table, group_slot_at(flow, name, slot), (struct slice){since, since_len}, (int64_t)PAGE);
         bool goes_on = flow_last_key(flow).data;
-        raw_look_begin(&page, flow->arena, flow_items(flow));
-        while (raw_look_next(&page, NULL, &entry)) {
+        raw_each (flow->arena, flow_items(flow), &entry) {
             struct slice last = item_text(flow->arena, entry, "since");
             since_len = last.len < SINCE_BYTES ? last.len : SINCE_BYTES;
             memcpy(since, last.data, since_len);

@@ -318,11 +318,9 @@ struct slice group_fold_all(struct flow *flow, const struct group *group, struct
     do {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
-                  "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true%A}",
-                  &group_events_table, group->spilled,
-                  after.data
-                      ? flow_compose(flow, ",'ExclusiveStartKey':{'part':%S,'id':%S}", group->spilled, after)
-                      : SLICE(""));
+                  "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true"
+                  "%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]}",
+                  &group_events_table, group->spilled, group->spilled, after);
         after = item_text(flow->arena, flow_last_key(flow), "id");
         raw_each (flow->arena, flow_items(flow), &event)
             if (!slice_equal(item_text(flow->arena, event, "id"), last))

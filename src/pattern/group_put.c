@@ -49,14 +49,6 @@ static _Noreturn void refuse_rule(struct flow *flow, const char *sentence)
     task_refuse(flow, 400, "bad-rule", "%s", sentence);
 }
 
-static void take_size(struct flow *flow, struct put *put, struct slice value)
-{
-    int64_t size;
-    if (raw_kind(value) != JSON_NUMBER || !raw_int(value, &size) || size < 1 || size > SIZE_MOST)
-        refuse_rule(flow, "complete.size must be between 1 and 1000000.");
-    put->attributes = flow_compose(flow, "%A,'size':%N", put->attributes, size);
-}
-
 static void take_kinds(struct flow *flow, struct put *put, struct slice value)
 {
     struct raw_look look;
@@ -80,12 +72,10 @@ static void take_kinds(struct flow *flow, struct put *put, struct slice value)
 /* {":least": 3} -> the map that is stored, whose names have no colon. */
 static void take_values(struct flow *flow, struct put *put, struct slice values)
 {
-    struct raw_look look;
     struct slice name, value, map = SLICE("");
     if (values.data && raw_kind(values) != JSON_OBJECT)
         refuse_rule(flow, "complete.when.values must be an object.");
-    raw_look_begin(&look, flow->arena, values);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (flow->arena, values, &name, &value) {
         bool fits = name.len > 1 && name.data[0] == ':';
         for (size_t i = 1; i < name.len; i++)
             fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
@@ -119,14 +109,15 @@ static void take_when(struct flow *flow, struct put *put, struct slice value)
 static void take_complete(struct flow *flow, struct put *put)
 {
     struct slice value = flow_text(flow, PUT_COMPLETE), name, member;
-    struct raw_look look;
     if (!flow_given(flow, PUT_COMPLETE)) return;
     if (raw_kind(value) != JSON_OBJECT) refuse_rule(flow, "complete must be an object of size, kinds, when.");
-    raw_look_begin(&look, flow->arena, value);
-    while (raw_look_next(&look, &name, &member)) {
-        if (slice_equal(name, SLICE("size")))
-            take_size(flow, put, member);
-        else if (slice_equal(name, SLICE("kinds")))
+    raw_each_member (flow->arena, value, &name, &member) {
+        if (slice_equal(name, SLICE("size"))) {
+            int64_t size;
+            if (raw_kind(member) != JSON_NUMBER || !raw_int(member, &size) || size < 1 || size > SIZE_MOST)
+                refuse_rule(flow, "complete.size must be between 1 and 1000000.");
+            put->attributes = flow_compose(flow, "%A,'size':%N", put->attributes, size);
+        } else if (slice_equal(name, SLICE("kinds")))
             take_kinds(flow, put, member);
         else if (slice_equal(name, SLICE("when")))
             take_when(flow, put, member);
@@ -135,50 +126,34 @@ static void take_complete(struct flow *flow, struct put *put)
     }
 }
 
-static struct slice number_member(struct flow *flow, unsigned field, const char *name)
-{
-    if (!flow_given(flow, field)) return SLICE("");
-    return flow_compose(flow, ",'%r':%N", slice_of(name), flow_int(flow, field));
-}
-
 /* ---- telling the rules ---- */
 
-static struct slice duration_member(struct flow *flow, struct slice item, const char *name)
-{
-    int64_t ms = item_int(flow->arena, item, name, 0);
-    return ms ? flow_compose(flow, ",%s:%s", slice_of(name), duration_text(flow->arena, ms)) : SLICE("");
-}
-
-static struct slice plain_member(struct flow *flow, struct slice item, const char *name, const char *told)
-{
-    struct slice value = item_attribute(flow->arena, item, name);
-    return value.data ? flow_compose(flow, ",%s:%P", slice_of(told), value) : SLICE("");
-}
-
 /* The condition as it was sent, its values' names with their colons. */
-static struct slice when_member(struct flow *flow, struct slice item)
+static struct slice when_told(struct flow *flow, struct slice item)
 {
-    struct slice values = item_content(flow->arena, item, "values"), name, value, list = SLICE("");
-    struct raw_look look;
-    if (!item_has(flow->arena, item, "when")) return SLICE("");
-    if (!values.data) return plain_member(flow, item, "when", "when");
-    raw_look_begin(&look, flow->arena, values);
-    while (raw_look_next(&look, &name, &value)) list = flow_compose(flow, "%A%,':%A':%P", list, name, value);
-    return flow_compose(flow, ",'when':{'expression':%s,'values':{%A}}", item_text(flow->arena, item, "when"),
-                        list);
+    struct slice when = item_text(flow->arena, item, "when"), name, value, list = SLICE("");
+    struct slice values = item_content(flow->arena, item, "values");
+    if (!when.data) return SLICE_NONE;
+    if (!values.data) return flow_compose(flow, "%s", when);
+    raw_each_member (flow->arena, values, &name, &value)
+        list = flow_compose(flow, "%A%,':%A':%P", list, name, value);
+    return flow_compose(flow, "{'expression':%s,'values':{%A}}", when, list);
 }
 
 /* All but the name, behind a comma. */
 static struct slice rules_members(struct flow *flow, struct slice item)
 {
-    struct slice complete = flow_compose(flow, "%A%A%A", plain_member(flow, item, "size", "size"),
-                                         plain_member(flow, item, "needs", "kinds"), when_member(flow, item));
-    return flow_compose(flow, ",'complete':{%A}%A%A%A%A,'late':%s%A",
-                        complete.len ? slice_from(complete, 1) : complete,
-                        plain_member(flow, item, "folds", "fold"),
-                        duration_member(flow, item, "quiet"), duration_member(flow, item, "deadline"),
-                        duration_member(flow, item, "keep"), item_text(flow->arena, item, "late"),
-                        flow_then_member(flow, item));
+    struct arena *arena = flow->arena;
+    int64_t quiet_ms = item_int(arena, item, "quiet", 0), deadline_ms = item_int(arena, item, "deadline", 0);
+    int64_t keep_ms = item_int(arena, item, "keep", 0);
+    return flow_compose(
+        flow,
+        ",'complete':{%[%,'size':%P%]%[%,'kinds':%P%]%[%,'when':%A%]}%[,'fold':%P%]%[%?,'quiet':%s%]"
+        "%[%?,'deadline':%s%]%[%?,'keep':%s%],'late':%s%A",
+        item_attribute(arena, item, "size"), item_attribute(arena, item, "needs"), when_told(flow, item),
+        item_attribute(arena, item, "folds"), quiet_ms != 0, duration_text(arena, quiet_ms), deadline_ms != 0,
+        duration_text(arena, deadline_ms), keep_ms != 0, duration_text(arena, keep_ms),
+        item_text(arena, item, "late"), flow_then_member(flow, item));
 }
 
 static void tell_rules(struct flow *flow, struct slice item)
@@ -197,19 +172,6 @@ static bool is_same(struct flow *flow, struct slice one, struct slice other)
     return true;
 }
 
-/* A condition is shown to the service first, on a group that is not there: what it does not understand it
- * refuses. */
-static void try_condition(struct flow *flow, const struct put *put)
-{
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},"
-              "'ConditionExpression':'attribute_exists(#group) or %r',%#%r}",
-              &group_table, put->when,
-              put->values.len
-                  ? flow_compose(flow, ",'ExpressionAttributeValues':{%A}", slice_from(put->values, 1))
-                  : SLICE(""));
-}
-
 /* The rules replace those that are there, with a greater version. Where they are there already they are not
  * written again; perhaps whoever wrote them did not get to all open groups. */
 static struct slice rules_write(struct flow *flow, struct slice attributes, bool *is_first, bool *is_applied)
@@ -224,11 +186,12 @@ static struct slice rules_write(struct flow *flow, struct slice attributes, bool
         item = flow_compose(flow, "{%A,'version':%N}", attributes,
                             version < flow->now_ms ? flow->now_ms : version + 1);
         *is_applied = false;
-        task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
+        task_call(flow, "PutItem",
+                  "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#"
+                  "%[%?,'ExpressionAttributeValues':{':version':%N}%]}",
                   &group_rules_table, item,
                   version ? SLICE("#version = :version") : SLICE("attribute_not_exists(#version)"),
-                  version ? flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N}", version)
-                          : SLICE(""));
+                  version != 0, version);
         if (!flow_failed(flow)) return item;
         task_again(flow);
     }
@@ -245,14 +208,22 @@ void group_put(struct flow *flow)
     take_complete(flow, &put);
     if (!put.attributes.len && !flow_given(flow, PUT_QUIET) && !flow_given(flow, PUT_DEADLINE))
         refuse_rule(flow, "Groups of these rules would never be complete: give complete, quiet or deadline.");
-    if (put.when.data) try_condition(flow, &put);
+    if (put.when.data) {
+        /* A condition is shown to the service first, on a group that is not there: what it does not understand it
+         * refuses. */
+        task_call(
+            flow, "DeleteItem",
+            "{'TableName':%T,'Key':{'group':{'S':'/'},'generation':{'N':'0'}},"
+            "'ConditionExpression':'attribute_exists(#group) or %r',%#%[,'ExpressionAttributeValues':{%A}%]}",
+            &group_table, put.when, put.values.len ? slice_from(put.values, 1) : SLICE_NONE);
+    }
     struct slice attributes = flow_compose(
-        flow, "'name':%S%A%A%A%A%A,'late':%S%A", flow_text(flow, GROUP_NAME), put.attributes,
-        put.folds.data ? flow_compose(flow, ",'folds':%J", put.folds) : SLICE(""),
-        number_member(flow, PUT_QUIET, "quiet"), number_member(flow, PUT_DEADLINE, "deadline"),
-        number_member(flow, PUT_KEEP, "keep"),
-        flow_given(flow, PUT_LATE) ? flow_text(flow, PUT_LATE) : SLICE("discard"),
-        flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
+        flow,
+        "'name':%S%A%[,'folds':%J%]%[%?,'quiet':%N%]%[%?,'deadline':%N%]%[%?,'keep':%N%],'late':%S%[,'then':%S%]",
+        flow_text(flow, GROUP_NAME), put.attributes, put.folds, flow_given(flow, PUT_QUIET),
+        flow_int(flow, PUT_QUIET), flow_given(flow, PUT_DEADLINE), flow_int(flow, PUT_DEADLINE),
+        flow_given(flow, PUT_KEEP), flow_int(flow, PUT_KEEP), flow_text_or(flow, PUT_LATE, SLICE("discard")),
+        flow_then(flow, PUT_THEN));
     names_note(flow, SLICE("group"), flow_text(flow, GROUP_NAME));
     struct slice item = rules_write(flow, attributes, &is_first, &is_applied);
     group_rules_remember(flow, flow_text(flow, GROUP_NAME), item);
@@ -272,7 +243,7 @@ void group_put(struct flow *flow)
 
 const struct field group_name_fields[] = {FIELD_GROUP_NAME};
 
-_Noreturn void group_refuse_no_rules(struct flow *flow)
+static _Noreturn void group_refuse_no_rules(struct flow *flow)
 {
     task_refuse(flow, 404, "no-such-group", "There are no groups named '%.*s': put their rules first.",
                 SLICE_ARG(flow_text(flow, GROUP_NAME)));
@@ -285,9 +256,10 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 void group_list_rules(struct flow *flow)
 {
-    struct names names = {.list = SLICE("group"), .member = "groups", .word = "name", .key = "name",
-                          .table = &group_rules_table, .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(flow,
+               (struct names){SLICE("group"), "groups", "name", "name", .table = &group_rules_table,
+                              .tell = told_in_list},
+               0);
 }
 
 void group_rules(struct flow *flow)

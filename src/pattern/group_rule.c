@@ -90,10 +90,9 @@ struct slice group_when(struct flow *flow, struct slice expression, struct slice
 
 struct slice group_when_values(struct flow *flow, struct slice values)
 {
-    struct raw_look look;
     struct slice name, value, text = SLICE("");
-    raw_look_begin(&look, flow->arena, values);
-    while (raw_look_next(&look, &name, &value)) text = flow_compose(flow, "%A,':w_%A':%A", text, name, value);
+    raw_each_member (flow->arena, values, &name, &value)
+        text = flow_compose(flow, "%A,':w_%A':%A", text, name, value);
     return text;
 }
 
@@ -103,7 +102,6 @@ struct slice group_when_values(struct flow *flow, struct slice values)
 static struct slice rule_of(struct flow *flow, struct slice item, int64_t more, struct slice added,
                             struct slice *values)
 {
-    struct raw_look look;
     struct slice kind, rule = SLICE(""), when = item_text(flow->arena, item, "when");
     const char *fault;
     unsigned count = 0;
@@ -112,8 +110,7 @@ static struct slice rule_of(struct flow *flow, struct slice item, int64_t more, 
         rule = SLICE("#count >= :size");
         *values = flow_compose(flow, ",':size':%N", item_int(flow->arena, item, "size", 0) - more);
     }
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
-    while (raw_look_next(&look, NULL, &kind)) {
+    raw_each (flow->arena, item_content(flow->arena, item, "needs"), &kind) {
         if (more && slice_equal(raw_text(flow->arena, kind), added)) continue;
         rule = arena_printf(flow->arena, "%.*s%scontains(#kinds, :k%u)", SLICE_ARG(rule),
                             rule.len ? " and " : "", count);
@@ -153,23 +150,19 @@ bool group_if_rule_with(struct flow *flow, struct edit *edit, struct slice item,
 
 bool group_has(struct flow *flow, struct slice item, const char *name, struct slice wanted)
 {
-    struct raw_look look;
     struct slice element;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, name));
-    while (raw_look_next(&look, NULL, &element))
+    raw_each (flow->arena, item_content(flow->arena, item, name), &element)
         if (slice_equal(raw_text(flow->arena, element), wanted)) return true;
     return false;
 }
 
 static bool may_hold(struct flow *flow, struct slice item, int64_t more, struct slice added)
 {
-    struct raw_look look;
     struct slice kind;
     int64_t size = item_int(flow->arena, item, "size", 0);
     bool has_rule = size || item_has(flow->arena, item, "needs") || item_has(flow->arena, item, "when");
     if (item_int(flow->arena, item, "count", 0) + more < size) return false;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "needs"));
-    while (raw_look_next(&look, NULL, &kind)) {
+    raw_each (flow->arena, item_content(flow->arena, item, "needs"), &kind) {
         struct slice needed = raw_text(flow->arena, kind);
         if (!(more && slice_equal(needed, added)) && !group_has(flow, item, "kinds", needed)) return false;
     }
@@ -225,7 +218,8 @@ void group_end(struct flow *flow, const struct group *group, struct edit *edit, 
     edit_set(flow, edit, "completed", "%S", moment_text(flow->arena, flow->now_ms));
     edit_set(flow, edit, "why", "%S", slice_of(why));
     edit_put(flow, edit, EDIT_SET, by, NULL);
-    edit_put(flow, edit, EDIT_SET, "#open = :listed", "':listed':{'S':'%r/complete'}", group_slot(flow, group));
+    edit_put(flow, edit, EDIT_SET, "#open = :listed", "':listed':{'S':'%r/complete'}",
+             group_slot(flow, group));
     if (keep_ms)
         group_set_due(flow, group, edit, flow->now_ms + keep_ms);
     else
@@ -235,7 +229,8 @@ void group_end(struct flow *flow, const struct group *group, struct edit *edit, 
 void group_if_unchanged(struct flow *flow, const struct group *group, struct edit *edit)
 {
     edit_if(flow, edit, "#count = :seen", "':seen':%N", group->count);
-    struct slice since = item_attribute(flow->arena, group->item, "since"); /* of one that was open: nobody else's */
+    struct slice since = item_attribute(flow->arena, group->item,
+                                        "since"); /* of one that was open: nobody else's */
     if (since.data) edit_if(flow, edit, "#since = :same", "':same':%A", since);
 }
 

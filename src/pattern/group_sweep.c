@@ -122,18 +122,6 @@ static void finish_change(struct flow *flow, struct slice name, struct slice rul
               version);
 }
 
-/* When a group that is opened from now on may be due at the earliest, but for those with a deadline of their own. */
-static int64_t next_due_ms(struct flow *flow, struct slice rules)
-{
-    static const char *const times[] = {"quiet", "deadline", "keep"};
-    int64_t least_ms = LOOK_MS;
-    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        int64_t ms = item_int(flow->arena, rules, times[i], 0);
-        if (ms && ms < least_ms) least_ms = ms;
-    }
-    return flow->now_ms + least_ms;
-}
-
 /* Does all that is due of a slot; when the next is, INT64_MAX: none is there. */
 static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slot)
 {
@@ -142,9 +130,8 @@ static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slo
     for (unsigned pages = 0; pages < PAGES; pages++) {
         task_call(flow, "Query",
                   "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d%A}",
-                  &group_table, slot, (int64_t)PAGE,
-                  last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last_key) : SLICE(""));
+                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
+                  &group_table, slot, (int64_t)PAGE, last_key);
         last_key = flow_last_key(flow);
         raw_look_begin(&page, flow->arena, flow_items(flow));
         struct arena_mark mark = arena_mark(flow->arena);
@@ -183,7 +170,15 @@ static void sweep_name(struct flow *flow, struct slice rules)
     int64_t next_ms = 0, first_ms = INT64_MAX;
     finish_change(flow, name, rules);
     if (raw_int(flow_recall(flow, group_sweep_topic(name)), &next_ms) && flow->now_ms < next_ms) return;
-    next_ms = next_due_ms(flow, rules);
+    /* When a group that is opened from now on may be due at the earliest, but for those with a deadline of their
+     * own. */
+    static const char *const times[] = {"quiet", "deadline", "keep"};
+    int64_t least_ms = LOOK_MS;
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        int64_t ms = item_int(flow->arena, rules, times[i], 0);
+        if (ms && ms < least_ms) least_ms = ms;
+    }
+    next_ms = flow->now_ms + least_ms;
     struct slots slots = group_slots(flow, name);
     int64_t slot_count = slots_read(flow, &slots);
     for (int64_t slot = 0; slot < slot_count; slot++) {
@@ -204,10 +199,8 @@ static void sweep_groups(struct flow *flow)
         struct raw_look page;
         struct slice rules;
         flow_rewind(flow, start);
-        task_call(flow, "Scan", "{'TableName':%T,'Limit':%d%A}", &group_rules_table, (int64_t)PAGE,
-                  after_len ? flow_compose(flow, ",'ExclusiveStartKey':{'name':%S}",
-                                           (struct slice){after, after_len})
-                            : SLICE(""));
+        task_call(flow, "Scan", "{'TableName':%T,'Limit':%d%[%?,'ExclusiveStartKey':{'name':%S}%]}",
+                  &group_rules_table, (int64_t)PAGE, after_len > 0, (struct slice){after, after_len});
         struct slice last = item_text(flow->arena, flow_last_key(flow), "name");
         after_len = last.len < NAME_BYTES ? last.len : NAME_BYTES;
         if (after_len) memcpy(after, last.data, after_len);

@@ -37,41 +37,19 @@ struct slice group_when_read(struct flow *flow, struct slice written, struct sli
     return expression;
 }
 
-/* ---- words and types ----
+/* ---- types ----
  *
  * What a condition asks of the group is known by type, so a condition that can never hold is refused when it is
  * put, and not found out when no group is ever complete. Only types are looked at; what the service would not
  * understand it refuses itself, and nothing is said of it here. */
 
-#define NESTED_MOST 50 /* parentheses: deeper ones are left to the service */
+#define NESTED_MOST                                                                                          \
+    30 /* parentheses and "not": the parser recurses, and deeper ones are left to the service */
 
-/* X(name, letter of DynamoDB's type, what it is called). */
-#define WHEN_TYPES(X)                                                                                        \
-    X(TEXT, "S", "a text")                                                                                   \
-    X(NUMBER, "N", "a number")                                                                               \
-    X(BOOL, "BOOL", "true or false")                                                                         \
-    X(NULL, "NULL", "null")                                                                                  \
-    X(LIST, "L", "a list")                                                                                   \
-    X(MAP, "M", "an object")                                                                                 \
-    X(TEXTS, "SS", "a set of texts")                                                                         \
-    X(NUMBERS, "NS", "a set of numbers")
-enum { /* of bits: a value out of an event's data may be any */
-#define X(name, letter, called) AT_##name,
-       WHEN_TYPES(X)
-#undef X
-           WHEN_TYPE_COUNT
-};
-#define WHEN(name) (1u << AT_##name)
-#define WHEN_ANY   ((1u << WHEN_TYPE_COUNT) - 1)
-#define WHEN_SET   (WHEN(TEXTS) | WHEN(NUMBERS))
-
-static const struct {
-    const char *letter, *called;
-} type_words[] = {
-#define X(name, letter, called) {letter, called},
-    WHEN_TYPES(X)
-#undef X
-};
+/* Bits: a value out of an event's data may be any. */
+#define WHEN(type) (1u << VALUE_##type)
+#define WHEN_ANY   ((1u << VALUE_TYPES) - 1)
+#define WHEN_SET   (WHEN(SS) | WHEN(NS))
 
 /* What a group has; `always`: from its first event on. */
 struct when_name {
@@ -79,42 +57,13 @@ struct when_name {
     unsigned types;
     bool always;
 };
-static const struct when_name group_names[] = {
-    {"count", WHEN(NUMBER), true},   {"sum", WHEN(NUMBER), false},  {"opened", WHEN(NUMBER), true},
-    {"touched", WHEN(NUMBER), true}, {"kinds", WHEN(TEXTS), false}, {"events", WHEN(LIST), false}};
-static const struct when_name event_names[] = {{"id", WHEN(TEXT), true},   {"kind", WHEN(TEXT), false},
-                                               {"data", WHEN_ANY, false},  {"amount", WHEN(NUMBER), false},
-                                               {"time", WHEN(TEXT), true}, {"late", WHEN(BOOL), false}};
+static const struct when_name group_names[] = {{"count", WHEN(N), true},   {"sum", WHEN(N), false},
+                                               {"opened", WHEN(N), true},  {"touched", WHEN(N), true},
+                                               {"kinds", WHEN(SS), false}, {"events", WHEN(L), false}};
+static const struct when_name event_names[] = {{"id", WHEN(S), true},     {"kind", WHEN(S), false},
+                                               {"data", WHEN_ANY, false}, {"amount", WHEN(N), false},
+                                               {"time", WHEN(S), true},   {"late", WHEN(BOOL), false}};
 #define COUNT_OF(array) (sizeof(array) / sizeof *(array))
-
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_word(struct slice token, const char *word)
-{
-    return slice_equal_ignoring_case(token, slice_of(word));
-}
-
-/* Words of the language, and its functions. */
-static bool is_language(struct slice word)
-{
-    static const char *const words[] = {"and",
-                                        "or",
-                                        "not",
-                                        "between",
-                                        "in",
-                                        "begins_with",
-                                        "contains",
-                                        "size",
-                                        "attribute_exists",
-                                        "attribute_type",
-                                        "attribute_not_exists"};
-    for (size_t i = 0; i < COUNT_OF(words); i++)
-        if (is_word(word, words[i])) return true;
-    return false;
-}
 
 static const struct when_name *name_find(const struct when_name *names, size_t count, struct slice word)
 {
@@ -123,34 +72,45 @@ static const struct when_name *name_find(const struct when_name *names, size_t c
     return NULL;
 }
 
-/* The next piece of it: a word with its # or :, or another character; empty at the end. */
-static struct slice when_token(struct slice *rest)
+bool group_when_knows(struct slice word)
 {
-    while (rest->len && rest->data[0] == ' ') *rest = slice_from(*rest, 1);
-    size_t len = rest->len > 0;
-    bool has_mark = rest->len && (rest->data[0] == '#' || rest->data[0] == ':');
-    if (has_mark || (rest->len && is_letter(rest->data[0])))
-        while (len < rest->len &&
-               (is_letter(rest->data[len]) || (rest->data[len] >= '0' && rest->data[len] <= '9')))
-            len++;
-    else if (rest->len && memchr("<>=", rest->data[0], 3))
-        while (len < rest->len && memchr("<>=", rest->data[len], 3)) len++;
-    struct slice token = {rest->data, len};
-    *rest = slice_from(*rest, len);
-    return token;
+    static const char *const language[] = {"and",
+                                           "or",
+                                           "not",
+                                           "between",
+                                           "in",
+                                           "begins_with",
+                                           "contains",
+                                           "size",
+                                           "attribute_exists",
+                                           "attribute_type",
+                                           "attribute_not_exists"};
+    for (size_t i = 0; i < COUNT_OF(language); i++)
+        if (slice_equal_ignoring_case(word, slice_of(language[i]))) return true;
+    for (size_t i = 0; i < COUNT_OF(group_names); i++)
+        if (slice_equal_ignoring_case(word, slice_of(group_names[i].name))) return true;
+    return false;
+}
+
+static const char *called(unsigned types)
+{
+    static const char *const words[VALUE_TYPES] = {
+        [VALUE_S] = "a text",          [VALUE_N] = "a number",         [VALUE_BOOL] = "true or false",
+        [VALUE_NULL] = "null",         [VALUE_L] = "a list",           [VALUE_M] = "an object",
+        [VALUE_SS] = "a set of texts", [VALUE_NS] = "a set of numbers"};
+    for (unsigned i = 0; i < VALUE_TYPES; i++)
+        if (types == 1u << i) return words[i];
+    return types == WHEN_SET ? "a set" : types == (WHEN(N) | WHEN(S)) ? "a number or a text" : "anything";
 }
 
 /* ---- a walk over the condition ---- */
 
 struct when {
     struct flow *flow;
-    struct slice rest, token; /* what is left, and the piece that is looked at */
-    struct slice values;      /* a plain object */
-    struct slice folds;       /* ... and another */
-    unsigned nested;
-    bool negated; /* by an odd number of "not" */
+    struct slice folds; /* a plain object */
+    struct expr_params params;
+    struct slice *given; /* the values of the params, plain */
     const char *fault;
-    bool stuck; /* it is not understood here; or there is a fault */
 };
 
 struct when_operand {
@@ -160,53 +120,56 @@ struct when_operand {
     bool always; /* what it names is in every group */
 };
 
-static void when_next(struct when *when)
-{
-    when->token = when_token(&when->rest);
-}
-
-static bool when_takes(struct when *when, const char *word)
-{
-    bool is = is_word(when->token, word);
-    if (is) when_next(when);
-    return is;
-}
-
-static void when_expects(struct when *when, const char *word)
-{
-    if (!when_takes(when, word)) when->stuck = true;
-}
-
 static void when_fails(struct when *when, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static void when_fails(struct when *when, const char *format, ...)
 {
     va_list args;
-    if (when->stuck) return;
+    if (when->fault) return;
     va_start(args, format);
     when->fault = arena_vprintf(when->flow->arena, format, args).data;
     va_end(args);
-    when->stuck = true;
 }
 
-static const char *called(unsigned types)
+static bool is_word(char c)
 {
-    for (unsigned i = 0; i < WHEN_TYPE_COUNT; i++)
-        if (types == 1u << i) return type_words[i].called;
-    return types == WHEN_SET                      ? "a set"
-           : types == (WHEN(NUMBER) | WHEN(TEXT)) ? "a number or a text"
-                                                  : "anything";
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static struct slice without_mark(struct slice token)
+/* Each #name means the attribute of that name. Values are bound as texts, whatever they are: so the parser says
+ * nothing of types, which are judged here. */
+static void params_read(struct when *when, struct slice expression, struct slice values)
 {
-    return token.len && token.data[0] == '#' ? slice_from(token, 1) : token;
+    struct arena *arena = when->flow->arena;
+    struct expr_params *params = &when->params;
+    struct raw_look look;
+    struct slice name, value;
+    params->names = arena_array(arena, struct expr_name, expression.len);
+    for (size_t i = 0, len; i < expression.len; i += len) {
+        for (len = 1; i + len < expression.len && is_word(expression.data[i + len]);) len++;
+        struct slice word = {expression.data + i, len};
+        if (word.data[0] != '#') continue;
+        params->names[params->name_count++] = (struct expr_name){.placeholder = word,
+                                                                 .name = slice_from(word, 1)};
+    }
+    params->value_count = (uint32_t)raw_count(arena, values);
+    params->values = arena_array(arena, struct expr_value, params->value_count);
+    when->given = arena_array(arena, struct slice, params->value_count);
+    raw_look_begin(&look, arena, values);
+    for (uint32_t i = 0; raw_look_next(&look, &name, &value); i++) {
+        struct slice text = raw_kind(value) == JSON_STRING ? raw_text(arena, value) : SLICE("");
+        params->values[i] = (struct expr_value){.placeholder = name,
+                                                .value = {.type = VALUE_S, .bytes = text}};
+        when->given[i] = value;
+    }
+    params->has_names = params->name_count > 0;
+    params->has_values = params->value_count > 0;
 }
 
 /* A name of the rules' fold. */
 static bool fold_find(struct flow *flow, struct slice folds, struct slice word, struct when_name *out)
 {
-    static const unsigned types[] = {[GROUP_FOLD_NUMBER] = WHEN(NUMBER),
-                                     [GROUP_FOLD_SCALAR] = WHEN(NUMBER) | WHEN(TEXT),
+    static const unsigned types[] = {[GROUP_FOLD_NUMBER] = WHEN(N),
+                                     [GROUP_FOLD_SCALAR] = WHEN(N) | WHEN(S),
                                      [GROUP_FOLD_SET] = WHEN_SET,
                                      [GROUP_FOLD_ANY] = WHEN_ANY};
     struct slice name = arena_printf(flow->arena, "%.*s", SLICE_ARG(word));
@@ -217,79 +180,67 @@ static bool fold_find(struct flow *flow, struct slice folds, struct slice word, 
     return true;
 }
 
-/* ".name" or "[7]" behind what has such parts. */
-static void part_take(struct when *when, struct when_operand *path, bool *in_event)
+static struct when_operand path_read(struct when *when, const struct path *path)
 {
-    bool is_member = is_word(when->token, ".");
-    const char *start = when->token.data;
-    when_next(when);
-    if (path->types != WHEN_ANY && path->types != (is_member ? WHEN(MAP) : WHEN(LIST))) {
-        when_fails(when, "%.*s is %s, which has no %s", SLICE_ARG(path->shown), called(path->types),
-                   is_member ? "members" : "places");
-    } else if (!is_member) {
-        while (when->token.len && !is_word(when->token, "]")) when_next(when);
-        *in_event = path->types == WHEN(LIST);
-        if (*in_event) path->types = WHEN(MAP);
-    } else if (*in_event) {
-        const struct when_name *name = name_find(event_names, COUNT_OF(event_names),
-                                                 without_mark(when->token));
-        if (!name)
-            when_fails(when, "there is no \"%.*s\" in an event, only id, kind, data, amount, time and late",
-                       SLICE_ARG(flow_shown(without_mark(when->token))));
-        else
-            path->types = name->types;
-        *in_event = false;
+    struct arena *arena = when->flow->arena;
+    struct slice first = path->parts[0].name;
+    const struct when_name *name = name_find(group_names, COUNT_OF(group_names), first);
+    struct when_name folded;
+    bool in_event = false;
+    if (!name && fold_find(when->flow, when->folds, first, &folded)) name = &folded;
+    if (!name)
+        when_fails(when, "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched%s",
+                   SLICE_ARG(flow_shown(first)),
+                   when->folds.data ? ", events and the names of fold" : " and events");
+    struct when_operand operand = {.types = name ? name->types : WHEN_ANY,
+                                   .shown = first,
+                                   .always = name && name->always && path->count == 1};
+    for (uint32_t i = 1; i < path->count && !when->fault; i++) {
+        const struct path_part *part = &path->parts[i];
+        if (operand.types != WHEN_ANY && operand.types != (part->is_index ? WHEN(L) : WHEN(M))) {
+            when_fails(when, "%.*s is %s, which has no %s", SLICE_ARG(operand.shown), called(operand.types),
+                       part->is_index ? "places" : "members");
+        } else if (part->is_index) {
+            in_event = operand.types == WHEN(L);
+            if (in_event) operand.types = WHEN(M);
+        } else if (in_event) {
+            name = name_find(event_names, COUNT_OF(event_names), part->name);
+            if (!name)
+                when_fails(when,
+                           "there is no \"%.*s\" in an event, only id, kind, data, amount, time and late",
+                           SLICE_ARG(flow_shown(part->name)));
+            operand.types = name ? name->types : WHEN_ANY;
+            in_event = false;
+        }
+        operand.shown = part->is_index
+                            ? arena_printf(arena, "%.*s[%u]", SLICE_ARG(operand.shown), part->index)
+                            : arena_printf(arena, "%.*s.%.*s", SLICE_ARG(operand.shown),
+                                           SLICE_ARG(part->name));
     }
-    path->always = false;
-    struct slice part = {start, (size_t)(when->token.data + when->token.len - start)};
-    if (is_member) part = arena_printf(when->flow->arena, ".%.*s", SLICE_ARG(without_mark(when->token)));
-    path->shown = arena_printf(when->flow->arena, "%.*s%.*s", SLICE_ARG(path->shown), SLICE_ARG(part));
-    when_next(when);
+    return operand;
 }
 
-static struct when_operand value_take(struct when *when)
+static struct when_operand value_read(const struct when *when, const struct value *value)
 {
     static const unsigned types[] = {
-        [JSON_STRING] = WHEN(TEXT), [JSON_NUMBER] = WHEN(NUMBER), [JSON_TRUE] = WHEN(BOOL),
-        [JSON_FALSE] = WHEN(BOOL),  [JSON_NULL] = WHEN(NULL),     [JSON_ARRAY] = WHEN(LIST),
-        [JSON_OBJECT] = WHEN(MAP)};
-    struct slice name = arena_printf(when->flow->arena, "%.*s", SLICE_ARG(when->token));
-    struct slice given = raw_member(when->flow->arena, when->values, name.data);
-    if (!given.data) when->stuck = true;
-    enum json_kind kind = raw_kind(given);
-    when_next(when);
-    return (struct when_operand){.types = !when->stuck && (size_t)kind < COUNT_OF(types) ? types[kind]
-                                                                                         : WHEN_ANY,
-                                 .shown = flow_shown(given),
-                                 .is_value = true};
+        [JSON_STRING] = WHEN(S),   [JSON_NUMBER] = WHEN(N),  [JSON_TRUE] = WHEN(BOOL),
+        [JSON_FALSE] = WHEN(BOOL), [JSON_NULL] = WHEN(NULL), [JSON_ARRAY] = WHEN(L),
+        [JSON_OBJECT] = WHEN(M)};
+    uint32_t i = 0;
+    while (&when->params.values[i].value != value) i++;
+    return (struct when_operand){
+        .types = types[raw_kind(when->given[i])], .shown = flow_shown(when->given[i]), .is_value = true};
 }
 
-static struct when_operand operand_take(struct when *when)
+static struct when_operand operand_read(struct when *when, const struct operand *operand)
 {
-    struct when_operand operand = {.types = WHEN_ANY, .shown = without_mark(when->token)};
-    bool in_event = false;
-    if (when->token.len && when->token.data[0] == ':') return value_take(when);
-    if (when_takes(when, "size")) {
-        when_expects(when, "(");
-        struct when_operand path = operand_take(when);
-        if (path.types == WHEN(NUMBER) || path.types == WHEN(BOOL))
-            when_fails(when, "%.*s is %s, which has no size", SLICE_ARG(path.shown), called(path.types));
-        when_expects(when, ")");
-        return (struct when_operand){
-            .types = WHEN(NUMBER),
-            .shown = arena_printf(when->flow->arena, "size(%.*s)", SLICE_ARG(path.shown))};
-    }
-    const struct when_name *name = name_find(group_names, COUNT_OF(group_names), operand.shown);
-    struct when_name folded;
-    if (!name && fold_find(when->flow, when->folds, operand.shown, &folded)) name = &folded;
-    if (!name) when->stuck = true;
-    if (when->stuck) return operand;
-    operand.types = name->types;
-    operand.always = name->always;
-    when_next(when);
-    while (!when->stuck && (is_word(when->token, ".") || is_word(when->token, "[")))
-        part_take(when, &operand, &in_event);
-    return operand;
+    struct when_operand read = operand->value ? value_read(when, operand->value)
+                                              : path_read(when, &operand->path);
+    if (operand->kind != OPERAND_SIZE) return read;
+    if (read.types == WHEN(N) || read.types == WHEN(BOOL))
+        when_fails(when, "%.*s is %s, which has no size", SLICE_ARG(read.shown), called(read.types));
+    return (struct when_operand){
+        .types = WHEN(N), .shown = arena_printf(when->flow->arena, "size(%.*s)", SLICE_ARG(read.shown))};
 }
 
 /* ---- what compares ---- */
@@ -298,7 +249,7 @@ static void types_compare(struct when *when, const struct when_operand *a, const
                           bool by_order)
 {
     const struct when_operand *name = a->is_value ? b : a, *other = a->is_value ? a : b;
-    const unsigned ordered = WHEN(NUMBER) | WHEN(TEXT);
+    const unsigned ordered = WHEN(N) | WHEN(S);
     if (a->types & b->types & (by_order ? ordered : WHEN_ANY)) return;
     if (!(name->types & ~WHEN_SET))
         when_fails(when, "%.*s is %s, which it compares with %.*s: use contains(%.*s, ...) or size(%.*s)",
@@ -312,153 +263,94 @@ static void types_compare(struct when *when, const struct when_operand *a, const
                    called(name->types), SLICE_ARG(other->shown));
 }
 
-static void comparison_take(struct when *when)
-{
-    struct when_operand left = operand_take(when), right;
-    bool by_order = when->token.len && !is_word(when->token, "=") && !is_word(when->token, "<>");
-    if (when->token.len && memchr("<>=", when->token.data[0], 3)) {
-        when_next(when);
-        right = operand_take(when);
-        types_compare(when, &left, &right, by_order);
-    } else if (when_takes(when, "between")) {
-        right = operand_take(when);
-        types_compare(when, &left, &right, true);
-        when_expects(when, "and");
-        right = operand_take(when);
-        types_compare(when, &left, &right, true);
-    } else if (when_takes(when, "in")) {
-        when_expects(when, "(");
-        do {
-            right = operand_take(when);
-            types_compare(when, &left, &right, false);
-        } while (!when->stuck && when_takes(when, ","));
-        when_expects(when, ")");
-    } else {
-        when->stuck = true;
-    }
-}
-
 /* ---- functions that say yes or no ---- */
 
 static void begins_check(struct when *when, const struct when_operand *path, const struct when_operand *with)
 {
-    if (!(path->types & WHEN(TEXT)))
+    if (!(path->types & WHEN(S)))
         when_fails(when, "%.*s is %s, which begins with nothing", SLICE_ARG(path->shown),
                    called(path->types));
-    else if (!(with->types & WHEN(TEXT)))
+    else if (!(with->types & WHEN(S)))
         when_fails(when, "%.*s is %s, and a text begins with a text only", SLICE_ARG(with->shown),
                    called(with->types));
 }
 
 static void contains_check(struct when *when, const struct when_operand *in, const struct when_operand *what)
 {
-    const unsigned holders = WHEN(TEXT) | WHEN_SET | WHEN(LIST);
-    bool is_events = in->types == WHEN(LIST) && is_word(in->shown, "events");
+    const unsigned holders = WHEN(S) | WHEN_SET | WHEN(L);
+    bool is_events = in->types == WHEN(L) && slice_equal(in->shown, SLICE("events"));
     if (!(in->types & holders))
         when_fails(when, "%.*s is %s, which contains nothing", SLICE_ARG(in->shown), called(in->types));
-    else if (in->types == WHEN(TEXTS) && !(what->types & WHEN(TEXT)))
+    else if (in->types == WHEN(SS) && !(what->types & WHEN(S)))
         when_fails(when, "kinds are texts, and it looks for %.*s among them", SLICE_ARG(what->shown));
-    else if (in->types == WHEN_SET && !(what->types & (WHEN(TEXT) | WHEN(NUMBER))))
+    else if (in->types == WHEN_SET && !(what->types & (WHEN(S) | WHEN(N))))
         when_fails(when, "%.*s is a set of texts or numbers, and it looks for %.*s among them",
                    SLICE_ARG(in->shown), SLICE_ARG(what->shown));
-    else if (in->types == WHEN(TEXT) && !(what->types & WHEN(TEXT)))
+    else if (in->types == WHEN(S) && !(what->types & WHEN(S)))
         when_fails(when, "%.*s is a text, and it looks for %.*s in it", SLICE_ARG(in->shown),
                    SLICE_ARG(what->shown));
-    else if (is_events && !(what->types & WHEN(MAP)))
+    else if (is_events && !(what->types & WHEN(M)))
         when_fails(when, "events are objects, and it looks for %.*s among them", SLICE_ARG(what->shown));
 }
 
-static void type_check(struct when *when, const struct when_operand *path, const struct when_operand *type)
+static void type_check(struct when *when, const struct when_operand *path, enum value_type type)
 {
-    struct slice letters = raw_text(when->flow->arena, type->shown);
-    for (unsigned i = 0; i < WHEN_TYPE_COUNT; i++)
-        if ((path->types & 1u << i) && slice_equal(letters, slice_of(type_words[i].letter))) return;
-    if (path->types != WHEN_ANY)
-        when_fails(when, "%.*s is %s, and no attribute of the type %.*s", SLICE_ARG(path->shown),
-                   called(path->types), SLICE_ARG(type->shown));
+    if (path->types & 1u << type) return;
+    when_fails(when, "%.*s is %s, and no attribute of the type \"%.*s\"", SLICE_ARG(path->shown),
+               called(path->types), SLICE_ARG(value_type_name(type)));
 }
 
-static bool function_take(struct when *when, const char *word,
-                          void (*check)(struct when *, const struct when_operand *,
-                                        const struct when_operand *))
+/* negated: by an odd number of "not". */
+static void condition_check(struct when *when, const struct condition *condition, bool negated)
 {
-    if (!when_takes(when, word)) return false;
-    when_expects(when, "(");
-    struct when_operand first = operand_take(when), second = {0};
-    if (check) {
-        when_expects(when, ",");
-        second = operand_take(when);
-        if (!when->stuck) check(when, &first, &second);
-    } else if (first.always && when->negated != (strcmp(word, "attribute_not_exists") == 0)) {
+    enum condition_kind kind = condition->kind;
+    for (; kind == CONDITION_AND || kind == CONDITION_OR; kind = condition->kind) {
+        condition_check(when, condition->left, negated);
+        condition = condition->right;
+    }
+    if (kind == CONDITION_NOT) {
+        condition_check(when, condition->left, !negated);
+        return;
+    }
+    struct when_operand first = operand_read(when, &condition->operands[0]);
+    if (kind == CONDITION_TYPE) type_check(when, &first, condition->type);
+    if (first.always && kind == (negated ? CONDITION_EXISTS : CONDITION_NOT_EXISTS))
         when_fails(when, "%.*s is in every group", SLICE_ARG(first.shown));
+    if (kind == CONDITION_TYPE || kind == CONDITION_EXISTS || kind == CONDITION_NOT_EXISTS) return;
+    for (uint32_t i = 1; i < condition->operand_count && !when->fault; i++) {
+        struct when_operand other = operand_read(when, &condition->operands[i]);
+        if (kind == CONDITION_BEGINS_WITH)
+            begins_check(when, &first, &other);
+        else if (kind == CONDITION_CONTAINS)
+            contains_check(when, &first, &other);
+        else
+            types_compare(when, &first, &other,
+                          kind != CONDITION_EQ && kind != CONDITION_NE && kind != CONDITION_IN);
     }
-    when_expects(when, ")");
-    return true;
 }
 
-static void or_take(struct when *when);
-
-static void unit_take(struct when *when)
+static bool is_too_deep(struct slice expression)
 {
-    bool negated = when->negated;
-    if (when->stuck) return;
-    while (when_takes(when, "not")) when->negated = !when->negated;
-    if (is_word(when->token, "(")) {
-        if (++when->nested > NESTED_MOST) when->stuck = true;
-        when_next(when);
-        or_take(when);
-        when_expects(when, ")");
-        when->nested--;
-    } else if (!function_take(when, "begins_with", begins_check) &&
-               !function_take(when, "contains", contains_check) &&
-               !function_take(when, "attribute_type", type_check) &&
-               !function_take(when, "attribute_exists", NULL) &&
-               !function_take(when, "attribute_not_exists", NULL))
-        comparison_take(when);
-    when->negated = negated;
-}
-
-/* Which of "and" and "or" binds more does not matter for types. */
-static void or_take(struct when *when)
-{
-    do unit_take(when);
-    while (!when->stuck && (when_takes(when, "and") || when_takes(when, "or")));
-}
-
-/* Names that groups do not have, wherever they stand. */
-static const char *names_fault(struct flow *flow, struct slice expression, struct slice folds)
-{
-    struct slice before = SLICE(""), token;
-    struct when_name folded;
-    while ((token = when_token(&expression)).len) {
-        bool is_name = token.data[0] == '#' || (is_letter(token.data[0]) && !is_language(token));
-        if (is_name && !is_word(before, ".") &&
-            !name_find(group_names, COUNT_OF(group_names), without_mark(token)) &&
-            !fold_find(flow, folds, without_mark(token), &folded))
-            return arena_printf(flow->arena,
-                                "there is no \"%.*s\" in a group, only count, sum, kinds, opened, touched%s",
-                                SLICE_ARG(flow_shown(without_mark(token))),
-                                folds.data ? ", events and the names of fold" : " and events")
-                .data;
-        before = token;
+    unsigned depth = 0, most = 0, negations = 0;
+    for (size_t i = 0; i < expression.len; i++) {
+        if (expression.data[i] == '(' && ++depth > most) most = depth;
+        if (expression.data[i] == ')' && depth) depth--;
+        negations += slice_starts(slice_from(expression, i), SLICE("not ")) ||
+                     slice_starts(slice_from(expression, i), SLICE("NOT "));
     }
-    return NULL;
-}
-
-bool group_when_knows(struct slice word)
-{
-    for (size_t i = 0; i < COUNT_OF(group_names); i++)
-        if (is_word(word, group_names[i].name)) return true;
-    return is_language(word);
+    return most + negations > NESTED_MOST;
 }
 
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values,
                              struct slice folds)
 {
-    struct when when = {.flow = flow, .rest = expression, .values = values, .folds = folds};
-    const char *fault = names_fault(flow, expression, folds);
-    if (fault) return fault;
-    when_next(&when);
-    or_take(&when);
+    struct when when = {.flow = flow, .folds = folds};
+    struct slice refusal;
+    if (is_too_deep(expression)) return NULL;
+    params_read(&when, expression, values);
+    struct condition *condition = condition_parse(flow->arena, EXPR_CONDITION, expression, &when.params,
+                                                  &refusal);
+    if (!condition) return arena_printf(flow->arena, "%.*s", SLICE_ARG(refusal)).data;
+    condition_check(&when, condition, false);
     return when.fault;
 }

@@ -24,24 +24,21 @@
 
 #include "base/limits.h"
 #include "calendar/calendar.h"
+#include "pattern/edit.h"
 #include "pattern/listing.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
 #define KEEP_MOST_MS  (36600 * 24 * 3600000ll)
 #define VERSIONS_MOST 1000000
-#define LIST_MOST     1000
-#define LIST_USUAL    100
 #define RECORDS_MOST  100 /* that are brought at once */
 
 /* clang-format off */
 const struct flow_table history_table = {
     "history",
-    "'KeySchema':[" FLOW_KEY("item", "HASH") "," FLOW_KEY("version", "RANGE") "],"
-    "'AttributeDefinitions':[" FLOW_TYPE("item", "S") "," FLOW_TYPE("version", "S") "," FLOW_TYPE("day", "S") ","
-    FLOW_TYPE("change", "S") "],'GlobalSecondaryIndexes':[{'IndexName':'changes','KeySchema':["
-    FLOW_KEY("day", "HASH") "," FLOW_KEY("change", "RANGE") "],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
-    NULL};
+    "'KeySchema':[" FLOW_KEY("item", "HASH") "," FLOW_KEY("version", "RANGE") "],'AttributeDefinitions':["
+    FLOW_TYPE("item", "S") "," FLOW_TYPE("version", "S") "," FLOW_TYPE("day", "S") "," FLOW_TYPE("change", "S")
+    "],'GlobalSecondaryIndexes':[" FLOW_INDEX("changes", "day", "change", "KEYS_ONLY'") "]", NULL};
 /* clang-format on */
 
 const struct flow_table history_settings_table = {"histories", FLOW_HASH("table"), NULL};
@@ -50,9 +47,8 @@ const struct flow_table history_settings_table = {"histories", FLOW_HASH("table"
 
 static struct slice settings_item(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'table':%S},'ConsistentRead':true}",
-              &history_settings_table, flow_text(flow, HISTORY_TABLE));
-    struct slice item = flow_item(flow);
+    struct slice item = task_get(flow, &history_settings_table, "{'table':%S}",
+                                 flow_text(flow, HISTORY_TABLE));
     if (item_has(flow->arena, item, "hash")) return item;
     task_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history; put makes it.",
                 SLICE_ARG(flow_text(flow, HISTORY_TABLE)));
@@ -101,8 +97,9 @@ static const struct field put_fields[] = {
     [PUT_VERSIONS] =
         {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
          .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
-    [PUT_BASELINE] = {"baseline", IN_BODY, FIELD_JSON,
-                      .help = "false: without the items that are there now (default: they are read once, by and by)"},
+    [PUT_BASELINE] =
+        {"baseline", IN_BODY, FIELD_JSON,
+         .help = "false: without the items that are there now (default: they are read once, by and by)"},
     FIELD_ANSWERED("hash", FIELD_TEXT),
     FIELD_ANSWERED("range", FIELD_TEXT),
     FIELD_ANSWERED("since", FIELD_TEXT),
@@ -203,25 +200,22 @@ static void put_history(struct flow *flow)
     bool has_keep = flow_given(flow, PUT_KEEP), has_versions = flow_given(flow, PUT_VERSIONS);
     /* whoever records needs the table of versions: a call that names it makes it */
     task_call(flow, "GetItem", "{'TableName':%T,'Key':{'item':%S,'version':%S}}", &history_table, name, name);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #hash = :hash, #hashType = :hashType, "
-        "#stream = :stream, #since = if_not_exists(#since, :now), #baseline = if_not_exists(#baseline, :baseline)"
-        "%r%r%r REMOVE #deleted%r%r%r',%#,"
-        "'ExpressionAttributeValues':{':hash':%S,':hashType':%S,':stream':%S,':now':%S,':baseline':{'M':{"
-        "'state':{'S':%s},'items':{'N':'0'}}}%A%A%A},"
-        "'ReturnValues':'ALL_NEW'}",
-        &history_settings_table, name,
-        range.data ? SLICE(", #range = :range, #rangeType = :rangeType") : SLICE(""),
-        has_keep ? SLICE(", #keep = :keep") : SLICE(""),
-        has_versions ? SLICE(", #versions = :versions") : SLICE(""),
-        range.data ? SLICE("") : SLICE(", #range, #rangeType"), has_keep ? SLICE("") : SLICE(", #keep"),
-        has_versions ? SLICE("") : SLICE(", #versions"), hash, hash_type,
-        raw_text(flow->arena, raw_member(flow->arena, table, "LatestStreamArn")),
-        moment_text(flow->arena, flow->now_ms), has_baseline ? SLICE("RUNNING") : SLICE("NONE"),
-        range.data ? flow_compose(flow, ",':range':%S,':rangeType':%S", range, range_type) : SLICE(""),
-        has_keep ? flow_compose(flow, ",':keep':%N", flow_int(flow, PUT_KEEP) / 1000) : SLICE(""),
-        has_versions ? flow_compose(flow, ",':versions':%N", flow_int(flow, PUT_VERSIONS)) : SLICE(""));
+    edit_item(
+        flow, &history_settings_table, flow_compose(flow, "{'table':%S}", name),
+        flow_compose(
+            flow,
+            "SET #hash = :hash, #hashType = :hashType, #stream = :stream, #since = if_not_exists(#since, "
+            ":now), #baseline = if_not_exists(#baseline, :baseline)"
+            "%[%?, #range = :range, #rangeType = :rangeType%]%[%?, #keep = :keep%]"
+            "%[%?, #versions = :versions%] REMOVE #deleted%[%?, #range, #rangeType%]%[%?, #keep%]"
+            "%[%?, #versions%]",
+            range.data != NULL, has_keep, has_versions, range.data == NULL, !has_keep, !has_versions),
+        SLICE_NONE,
+        "':hash':%S,':hashType':%S,':stream':%S,':now':%S,':baseline':{'M':{'state':{'S':%s},'items':{'N':'0'}}}"
+        "%[,':range':%S,':rangeType':%S%]%[%?,':keep':%N%]%[%?,':versions':%N%]",
+        hash, hash_type, raw_text(flow->arena, raw_member(flow->arena, table, "LatestStreamArn")),
+        moment_text(flow->arena, flow->now_ms), has_baseline ? SLICE("RUNNING") : SLICE("NONE"), range,
+        range_type, has_keep, flow_int(flow, PUT_KEEP) / 1000, has_versions, flow_int(flow, PUT_VERSIONS));
     flow_answer(flow, 200, "{%A}", settings_members(flow, flow_item(flow)));
 }
 
@@ -263,12 +257,11 @@ static void list_histories(struct flow *flow)
 /* Its versions go by and by. */
 static void delete_history(struct flow *flow)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'table':%S},'UpdateExpression':'SET #deleted = :now REMOVE #hash, #hashType, "
-        "#range, #rangeType, #keep, #versions, #since, #stream, #baseline',"
-        "'ConditionExpression':'attribute_exists(#hash)',%#,'ExpressionAttributeValues':{':now':%S}}",
-        &history_settings_table, flow_text(flow, HISTORY_TABLE), moment_text(flow->arena, flow->now_ms));
+    edit_item(
+        flow, &history_settings_table, flow_compose(flow, "{'table':%S}", flow_text(flow, HISTORY_TABLE)),
+        SLICE("SET #deleted = :now REMOVE #hash, #hashType, #range, #rangeType, #keep, #versions, #since, "
+              "#stream, #baseline"),
+        SLICE("attribute_exists(#hash)"), "':now':%S", moment_text(flow->arena, flow->now_ms));
     if (flow_failed(flow))
         task_refuse(flow, 404, "no-such-history", "The table '%.*s' has no history.",
                     SLICE_ARG(flow_text(flow, HISTORY_TABLE)));

@@ -23,8 +23,9 @@
 #define SWEEP_MS   5000
 #define AT_WORK_MS 4000  /* of a sweep */
 #define BACK_MS    70000 /* HB1 */
-#define SETTLE_MS  15000 /* by then the changes that a read has seen are recorded: Alternator's streams are 10 s late */
-#define PAGE       1000  /* items that are read at once, as far as they fit a page of the service */
+#define SETTLE_MS                                                                                            \
+    15000 /* by then the changes that a read has seen are recorded: Alternator's streams are 10 s late */
+#define PAGE 1000 /* items that are read at once, as far as they fit a page of the service */
 
 static struct slice key_of(struct flow *flow, struct slice settings, struct slice item)
 {
@@ -74,9 +75,9 @@ static int64_t page_keep(struct flow *flow, struct slice settings, struct slice 
 static bool cursor_move(struct flow *flow, struct slice settings, int64_t seen, int64_t items,
                         struct slice cursor)
 {
-    struct slice baseline = flow_compose(
-        flow, "{'M':{'state':{'S':%r},'items':%N%A}}", cursor.data ? SLICE("\"RUNNING\"") : SLICE("\"DONE\""),
-        items, cursor.data ? flow_compose(flow, ",'cursor':{'M':%A}", cursor) : SLICE(""));
+    struct slice baseline = flow_compose(flow, "{'M':{'state':{'S':%r},'items':%N%[,'cursor':{'M':%A}%]}}",
+                                         cursor.data ? SLICE("\"RUNNING\"") : SLICE("\"DONE\""), items,
+                                         cursor);
     return edit_item(flow, &history_settings_table,
                      flow_compose(flow, "{'table':%S}", item_text(flow->arena, settings, "table")),
                      SLICE("SET #baseline = :baseline"),
@@ -88,9 +89,8 @@ static bool cursor_move(struct flow *flow, struct slice settings, int64_t seen, 
 /* The next page; true: there may be more. */
 static bool walk_page(struct flow *flow, struct slice table)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'table':%S},'ConsistentRead':true}",
-              &history_settings_table, table);
-    struct slice settings = flow_item(flow), baseline = item_content(flow->arena, settings, "baseline");
+    struct slice settings = task_get(flow, &history_settings_table, "{'table':%S}", table);
+    struct slice baseline = item_content(flow->arena, settings, "baseline");
     struct slice cursor = item_content(flow->arena, baseline, "cursor");
     int64_t seen = item_int(flow->arena, baseline, "items", 0);
     int64_t time_ms = flow->now_ms - BACK_MS - flow->world->skew_ms;

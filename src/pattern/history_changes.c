@@ -11,7 +11,6 @@
 #include "pattern/history.h"
 #include "pattern/listing.h"
 
-#define LIST_USUAL 100
 #define DAY_MS     (24 * 3600000ll)
 #define EARLY_MS   (2 * DAY_MS)   /* the stream still has changes that are older than the history */
 #define AHEAD_MS   (10 * 60000ll) /* clocks may differ */
@@ -30,7 +29,7 @@ const struct field history_changes_fields[] = {
     [CHANGES_AT] = {"at", IN_QUERY, FIELD_NAME, .max = 40,
                     .help = "instead: the whole table as of this time"},
     [CHANGES_LIMIT] = FIELD_LIMIT(1000),
-    [CHANGES_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [CHANGES_AFTER] = FIELD_AFTER,
 };
 
 bool history_asks_changes(const struct flow *flow)
@@ -114,14 +113,6 @@ static bool is_told(struct flow *flow, const struct walk *walk, struct slice ver
     return slice_equal(item_text(flow->arena, last, "version"), item_text(flow->arena, version, "version"));
 }
 
-static void tell(struct flow *flow, struct slice version)
-{
-    flow_put(flow, flow->body, "%,{'keys':%P", item_attribute(flow->arena, version, "keys"));
-    plain_put_members(flow->body, flow->arena, version, "version event time cause transaction by lost");
-    history_put_image(flow, "item", history_image(flow, version));
-    buf_byte(flow->body, '}');
-}
-
 /* The versions that some entries of the index stand for; SLICE_NONE: it has been pruned. */
 static void versions_read(struct flow *flow, const struct listing_entry *entries, int64_t count,
                           struct slice *versions)
@@ -151,7 +142,14 @@ static void day_tell(struct flow *flow, struct walk *walk, const struct listing 
         memset(versions, 0, sizeof versions);
         versions_read(flow, &listing->entries[first], count, versions);
         for (int64_t i = 0; i < count && !walk->is_over; i++) {
-            if (versions[i].data && is_told(flow, walk, versions[i])) tell(flow, versions[i]);
+            if (versions[i].data && is_told(flow, walk, versions[i])) {
+                struct slice version = versions[i];
+                flow_put(flow, flow->body, "%,{'keys':%P", item_attribute(flow->arena, version, "keys"));
+                plain_put_members(flow->body, flow->arena, version,
+                                  "version event time cause transaction by lost");
+                history_put_image(flow, "item", history_image(flow, version));
+                buf_byte(flow->body, '}');
+            }
             walk->after = listing->entries[first + i].order;
             walk->count++;
             walk->is_over = flow->body->len > PAGE_BYTES;

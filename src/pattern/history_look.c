@@ -4,9 +4,7 @@
 #include "pattern/history.h"
 #include "pattern/listing.h"
 
-#define LIST_MOST  1000
-#define LIST_USUAL 100
-#define WALK_PAGE  25 /* versions of one second, to find the one that held within it */
+#define WALK_PAGE 25 /* versions of one second, to find the one that held within it */
 
 enum {
     GET_AT = HISTORY_RANGE + 1,

@@ -66,30 +66,6 @@ static void rule_take(struct flow *flow, struct prune *prune, struct slice item)
     prune->rules = rule;
 }
 
-static void walk_take(struct flow *flow, struct prune *prune, struct slice item)
-{
-    prune->cursor = item_content(flow->arena, item, "cursor");
-    prune->item = item_text(flow->arena, item, "item");
-    prune->seen = item_int(flow->arena, item, "seen", 0);
-    prune->began = item_text(flow->arena, item, "began");
-    prune->rests = item_text(flow->arena, item, "rests");
-}
-
-static void read_settings(struct flow *flow, struct prune *prune)
-{
-    struct slice item, start = SLICE_NONE;
-    do {
-        task_call(flow, "Scan", "{'TableName':%T%A}", &history_settings_table, page_from(flow, start));
-        raw_each (flow->arena, flow_items(flow), &item) {
-            if (item_says(flow->arena, item, "table", "*"))
-                walk_take(flow, prune, item);
-            else
-                rule_take(flow, prune, item);
-        }
-        start = flow_last_key(flow);
-    } while (start.data);
-}
-
 /* ---- the walk ---- */
 
 static const struct rule *rule_of(const struct prune *prune, struct slice item)
@@ -182,14 +158,6 @@ static void delete_before(struct flow *flow, struct slice item, struct slice bou
     } while (delete_listed(flow, &history_table));
 }
 
-static void prune_item(struct flow *flow, const struct excess *excess)
-{
-    const struct rule *rule = excess->rule;
-    if (rule->deleted.data) delete_before(flow, excess->item, SLICE("~"));
-    if (rule->versions) delete_before(flow, excess->item, bound_by_number(flow, excess));
-    if (rule->cutoff.data) delete_before(flow, excess->item, bound_by_age(flow, excess));
-}
-
 /* ---- where it stands ---- */
 
 static int64_t rest_ms(const struct flow *flow, const struct prune *prune)
@@ -220,7 +188,21 @@ static void prune_histories(struct flow *flow)
     struct slice now = moment_text(flow->arena, flow->now_ms);
     struct excess *excesses;
     unsigned pages = 0;
-    read_settings(flow, &prune);
+    struct slice item, start = SLICE_NONE;
+    do {
+        task_call(flow, "Scan", "{'TableName':%T%A}", &history_settings_table, page_from(flow, start));
+        raw_each (flow->arena, flow_items(flow), &item) {
+            if (item_says(flow->arena, item, "table", "*")) {
+                prune.cursor = item_content(flow->arena, item, "cursor");
+                prune.item = item_text(flow->arena, item, "item");
+                prune.seen = item_int(flow->arena, item, "seen", 0);
+                prune.began = item_text(flow->arena, item, "began");
+                prune.rests = item_text(flow->arena, item, "rests");
+            } else
+                rule_take(flow, &prune, item);
+        }
+        start = flow_last_key(flow);
+    } while (start.data);
     bool rests = prune.rests.data && slice_compare(now, prune.rests) < 0;
     if (!prune.rules || rests) {
         flow_finish(flow, 200);
@@ -229,7 +211,13 @@ static void prune_histories(struct flow *flow)
     if (!prune.began.data) prune.began = now;
     do {
         size_t count = walk_page(flow, &prune, &excesses);
-        for (size_t i = 0; i < count; i++) prune_item(flow, &excesses[i]);
+        for (size_t i = 0; i < count; i++) {
+            const struct excess *excess = &excesses[i];
+            const struct rule *rule = excess->rule;
+            if (rule->deleted.data) delete_before(flow, excess->item, SLICE("~"));
+            if (rule->versions) delete_before(flow, excess->item, bound_by_number(flow, excess));
+            if (rule->cutoff.data) delete_before(flow, excess->item, bound_by_age(flow, excess));
+        }
     } while (prune.cursor.data && ++pages < PAGES);
     if (prune.cursor.data)
         task_call(

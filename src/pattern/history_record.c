@@ -165,7 +165,8 @@ static void put_images(struct arena *arena, struct slice change, bool is_removed
 }
 
 /* Where the version stands in the index of the table's changes: the day and one of its shards, and the order in it. */
-static void put_place(struct arena *arena, struct slice table, const struct history_item *item, struct buf *out)
+static void put_place(struct arena *arena, struct slice table, const struct history_item *item,
+                      struct buf *out)
 {
     uint64_t hash = hash_bytes(item->key);
     compose(out, ",'day':{'S':'%r/%r/%d'},'change':%S", rest_encoded(arena, table),
@@ -180,7 +181,8 @@ static void put_item(struct arena *arena, struct slice table, struct slice recor
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     struct slice event = raw_text(arena, raw_member(arena, record, "eventName"));
     bool has_old = raw_member(arena, raw_member(arena, record, "dynamodb"), "OldImage").data != NULL;
-    if (has_old && slice_equal(event, SLICE("INSERT"))) event = SLICE("MODIFY"); /* ScyllaDB Alternator may err */
+    if (has_old && slice_equal(event, SLICE("INSERT")))
+        event = SLICE("MODIFY"); /* ScyllaDB Alternator may err */
     struct slice cause = raw_text(arena, raw_member(arena, record, "cause"));
     struct slice transaction = raw_text(arena, raw_member(arena, record, "transaction"));
     struct slice principal = principal_of(arena, record);
@@ -207,7 +209,8 @@ static bool is_record(struct arena *arena, struct slice record)
     struct slice sequence = raw_text(arena, raw_member(arena, change, "SequenceNumber"));
     if (!sequence.len || sequence.len > SEQUENCE_BYTES) return false;
     return slice_equal(event, SLICE("INSERT")) || slice_equal(event, SLICE("MODIFY")) ||
-           slice_equal(event, SLICE("REMOVE")) || slice_equal(event, SLICE("BASELINE")); /* of our own making */
+           slice_equal(event, SLICE("REMOVE")) ||
+           slice_equal(event, SLICE("BASELINE")); /* of our own making */
 }
 
 /* False when it is no record with what is needed. */

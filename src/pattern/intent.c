@@ -16,8 +16,7 @@ static struct slice redo_remove(struct flow *flow, const struct intent *intent, 
 
 static struct slice anchor_read(struct flow *flow, const struct intent *intent)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", intent->table, intent->key);
-    return flow_item(flow);
+    return task_get(flow, intent->table, "%A", intent->key);
 }
 
 struct slice intent_read(struct flow *flow, const struct intent *intent)
@@ -49,14 +48,14 @@ bool intent_write(struct flow *flow, const struct intent *intent, struct slice *
 {
     struct slice id = flow_new_id(flow), seen = item_text(flow->arena, *anchor, "intent");
     ensure(!item_has(flow->arena, *anchor, "redo")); /* P6 */
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #intent = :intent, #redo = :redo%r',"
-              "'ConditionExpression':'%r%r',%#,"
-              "'ExpressionAttributeValues':{':intent':%S,':redo':%A%r%r},'ReturnValues':'ALL_NEW',%O}",
-              intent->table, intent->key, change->update,
-              seen.data ? SLICE("#intent = :seen") : SLICE("attribute_not_exists(#intent)"),
-              change->condition.len ? flow_compose(flow, " and (%r)", change->condition) : SLICE(""), id,
-              change->redo, seen.data ? flow_compose(flow, ",':seen':%S", seen) : SLICE(""), change->values);
+    task_call(
+        flow, "UpdateItem",
+        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #intent = :intent, #redo = :redo%r',"
+        "'ConditionExpression':'%r%[ and (%r)%]',%#,"
+        "'ExpressionAttributeValues':{':intent':%S,':redo':%A%[,':seen':%S%]%A},'ReturnValues':'ALL_NEW',%O}",
+        intent->table, intent->key, change->update,
+        seen.data ? SLICE("#intent = :seen") : SLICE("attribute_not_exists(#intent)"),
+        change->condition.len ? change->condition : SLICE_NONE, id, change->redo, seen, change->values);
     *anchor = flow_item(flow);
     /* A call that was repeated, because nobody knew what had become of it, fails by its own success. */
     if (flow_failed(flow) && !slice_equal(item_text(flow->arena, *anchor, "intent"), id)) return false;

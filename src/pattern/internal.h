@@ -19,7 +19,7 @@ struct pattern {
     struct memory *memory;
     char *prefix;
     struct rest_route *routes; /* one per row, in the same order */
-    uint8_t *shared; /* by neighbouring routes */
+    uint8_t *shared;           /* by neighbouring routes */
     size_t route_count;
     _Atomic uint64_t serial;
     pthread_mutex_t random_lock;
@@ -32,7 +32,6 @@ struct pattern {
 /* The row of a request, its parameters filled. NULL with *refused: it has been answered (405). NULL: not
  * ours. */
 const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *call, bool *refused);
-uint64_t pattern_seed(struct pattern *pattern);
 /* What a flow begins with; row and request are the caller's. */
 struct flow_start pattern_start_of(struct pattern *pattern, struct arena *arena, struct buf *body);
 /* A finished flow's answer becomes the call's. */
@@ -55,7 +54,5 @@ void server_close(struct server *server);
 void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call,
                   const struct pattern_host *host);
 void server_wake(struct server *server, const struct flow_wake *wakes);
-/* The client of a call that server_begin was given has gone; on the thread that the call came in by. */
-void server_client_left(struct rest_call *call);
 
 #endif

@@ -60,29 +60,19 @@
 #include "pattern/rows.h"
 
 #define FIRST_HEAL_MS                                                                                        \
-    (5 * 60 * 1000ll) /* when the sweep takes up an OPEN job; then at twice its age, and so on */
-#define LIST_MOST  1000
-#define LIST_USUAL 100
+    (5 * 60 * 1000ll)     /* when the sweep takes up an OPEN job; then at twice its age, and so on */
+#define RANGES_MOST 10000 /* of an answer: about 100 KB */
 
+/* clang-format off */
 const struct flow_table job_table = {
     "jobs",
-    "'KeySchema':[{'AttributeName':'id','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'id','AttributeType':'S'},{'AttributeName':'listed',"
-    "'AttributeType':'S'},{'AttributeName':'run','AttributeType':'S'},{'AttributeName':'slot',"
-    "'AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'unfinished',"
-    "'KeySchema':[{'AttributeName':'listed','KeyType':'HASH'},{'AttributeName':'run','KeyType':'RANGE'}],"
-    "'Projection':{'ProjectionType':'KEYS_ONLY'}},"
-    "{'IndexName':'due','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},{'AttributeName':'due',"
-    "'KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]," FLOW_STREAM,
-    NULL};
+    "'KeySchema':[" FLOW_KEY("id", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("id", "S") ","
+    FLOW_TYPE("listed", "S") "," FLOW_TYPE("run", "S") "," FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N")
+    "],'GlobalSecondaryIndexes':[" FLOW_INDEX("unfinished", "listed", "run", "KEYS_ONLY'") ","
+    FLOW_INDEX("due", "slot", "due", "KEYS_ONLY'") "]," FLOW_STREAM, NULL};
+/* clang-format on */
 
-const struct flow_table job_parts_table = {
-    "job-parts",
-    "'KeySchema':[{'AttributeName':'part','KeyType':'HASH'},{'AttributeName':'task','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'part','AttributeType':'S'},{'AttributeName':'task',"
-    "'AttributeType':'S'}]",
-    NULL};
+const struct flow_table job_parts_table = {"job-parts", FLOW_KEYS("part", "task"), NULL};
 
 /* ---- the head ---- */
 
@@ -117,14 +107,11 @@ struct slice job_caller(struct flow *flow, const char *what, struct slice name, 
 }
 
 /* Attributes of the head, found in one pass. */
-#define HEAD(X)                                                                                              \
-    X(state)                                                                                                 \
-    X(run)                                                                                                   \
-    X(last_caller)                                                                                           \
-    X(total)                                                                                                 \
-    X(first)                                                                                                 \
-    X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep) X(reach) X(revived) X(epoch) X(changing) \
-        X(changing_ms) X(each) X(source)
+/* clang-format off */
+#define HEAD(X)                                                                                                        \
+    X(state) X(run) X(last_caller) X(total) X(first) X(layout) X(leaves) X(prepared) X(failures) X(deadline) X(keep)   \
+    X(reach) X(revived) X(epoch) X(changing) X(changing_ms) X(each) X(source)
+/* clang-format on */
 
 static void head_read(struct flow *flow, struct slice item)
 {
@@ -192,20 +179,6 @@ static uint64_t head_topic(struct slice id)
 #define HEAD_AT    offsetof(struct job, item)
 #define HEAD_BYTES (sizeof(struct job) - HEAD_AT)
 
-static void head_remember(struct flow *flow)
-{
-    const struct job *job = flow->state;
-    struct buf kept = {0};
-    if (job->item.data) {
-        buf_put(&kept, (const char *)job + HEAD_AT, HEAD_BYTES);
-        buf_slice(&kept, job->item);
-        buf_slice(&kept, job->run);
-        buf_slice(&kept, job->last_caller);
-    }
-    flow_remember(flow, head_topic(job->id), buf_view(&kept));
-    buf_free(&kept);
-}
-
 static bool head_recall(struct flow *flow)
 {
     struct job *job = flow->state;
@@ -227,7 +200,15 @@ void job_take(struct flow *flow, struct slice item)
     job->is_fresh = true;
     job->is_recalled = false;
     refuse_old_layout(flow);
-    head_remember(flow);
+    struct buf kept = {0};
+    if (job->item.data) {
+        buf_put(&kept, (const char *)job + HEAD_AT, HEAD_BYTES);
+        buf_slice(&kept, job->item);
+        buf_slice(&kept, job->run);
+        buf_slice(&kept, job->last_caller);
+    }
+    flow_remember(flow, head_topic(job->id), buf_view(&kept));
+    buf_free(&kept);
 }
 
 bool job_took(struct flow *flow, bool is_written)
@@ -398,64 +379,43 @@ static struct slice counts_text(struct flow *flow)
 {
     struct job *job = flow->state;
     int64_t done = item_int(flow->arena, job->item, "counted", -1);
-    struct slice about = SLICE("");
+    bool is_about = false;
     if (done < 0 && job->state == JOB_COMPLETE) done = job->total - job->failures;
     if (done < 0 && job->has_counted && (!job->named || job->prepared)) {
         done = job->total < 0 || job->at_least ? job->done : job->total - job->missing - job->failures;
-        if (job->at_least) about = SLICE(",\"exact\":false");
+        is_about = job->at_least;
     }
-    if (done < 0) return SLICE("");
-    if (job->total < 0) return flow_compose(flow, ",'done':%d%r", done, about);
-    return flow_compose(flow, ",'done':%d,'missing':%d%r", done, job->total - done - job->failures, about);
-}
-
-static struct slice moment_member(struct flow *flow, const char *name)
-{
-    const struct job *job = flow->state;
-    struct slice text = item_text(flow->arena, job->item, name);
-    return text.data ? flow_compose(flow, ",%s:%s", slice_of(name), text) : SLICE("");
+    return flow_compose(flow, "%[%?,'done':%d%]%[%?,'missing':%d%]%[%?,'exact':false%]", done >= 0, done,
+                        done >= 0 && job->total >= 0, job->total - done - job->failures, is_about);
 }
 
 /* Of a job that is a task of another: without what tells that one. */
 static struct slice then_member(struct flow *flow)
 {
     const struct job *job = flow->state;
-    struct slice own = item_text(flow->arena, job->item, "own_then");
     if (!item_has(flow->arena, job->item, "parent")) return flow_then_member(flow, job->item);
-    return own.data ? flow_then_member(flow, flow_compose(flow, "{'then':%S}", own)) : SLICE("");
-}
-
-static struct slice parent_member(struct flow *flow)
-{
-    const struct job *job = flow->state;
-    struct slice parent = item_attribute(flow->arena, job->item, "parent");
-    return parent.data ? flow_compose(flow, ",'parent':%P", parent) : SLICE("");
-}
-
-/* Items are not told again. */
-static struct slice source_member(struct flow *flow)
-{
-    const struct job *job = flow->state;
-    struct slice source = item_text(flow->arena, job->item, "source");
-    return source.len && source.data[0] == '{' ? flow_compose(flow, ",'from':%A", source) : SLICE("");
+    struct slice own = item_text(flow->arena, job->item, "own_then");
+    return flow_then_member(flow, flow_compose(flow, "{%['then':%S%]}", own));
 }
 
 struct slice job_describe(struct flow *flow)
 {
     struct job *job = flow->state;
-    struct slice tolerate = item_attribute(flow->arena, job->item, "tolerate");
+    struct arena *arena = flow->arena;
+    struct slice source = item_text(arena, job->item, "source"),
+                 parent = item_attribute(arena, job->item, "parent");
+    if (!slice_starts(source, SLICE("{"))) source = SLICE_NONE; /* items are not told again */
     return flow_compose(
-        flow, "{'id':%s,'state':%s%r%r%r,'failed':%d%r%r%r%r%r%r%r%r%r%r%r}", job->id, job_state_name(job->state),
-        job->named && !job->prepared ? SLICE(",\"preparing\":true") : SLICE(""),
-        job->total < 0 ? SLICE("") : flow_compose(flow, ",'total':%d", job->total), counts_text(flow),
-        job->failures, job->first ? flow_compose(flow, ",'first':%d", job->first) : SLICE(""),
-        job->fan == JOB_SET_MOST ? SLICE(",\"layout\":\"set\"") : SLICE(",\"layout\":\"tree\""),
-        tolerate.data ? flow_compose(flow, ",'tolerate':%P", tolerate) : SLICE(""),
-        job->deadline_ms ? flow_compose(flow, ",'deadline':%s", moment_text(flow->arena, job->deadline_ms))
-                         : SLICE(""),
-        job->keep_ms ? flow_compose(flow, ",'keep':%s", duration_text(flow->arena, job->keep_ms)) : SLICE(""),
-        then_member(flow), parent_member(flow), source_member(flow), job_each_members(flow),
-        moment_member(flow, "opened"), moment_member(flow, "closed"));
+        flow,
+        "{'id':%s,'state':%s%[%?,'preparing':true%]%[%?,'total':%d%]%A,'failed':%d%A%[%?,'first':%d%],'layout':%s"
+        "%[,'tolerate':%P%]%[%?,'deadline':%s%]%[%?,'keep':%s%]%A%[,'parent':%P%]%[,'from':%A%]%A%[,'opened':%s%]"
+        "%[,'closed':%s%]}",
+        job->id, job_state_name(job->state), job->named && !job->prepared, job->total >= 0, job->total,
+        counts_text(flow), job->failures, job_ranges_member(flow), job->first != 0, job->first,
+        job->fan == JOB_SET_MOST ? SLICE("set") : SLICE("tree"), item_attribute(arena, job->item, "tolerate"),
+        job->deadline_ms != 0, moment_text(arena, job->deadline_ms), job->keep_ms != 0,
+        duration_text(arena, job->keep_ms), then_member(flow), parent, source, job_each_members(flow),
+        item_text(arena, job->item, "opened"), item_text(arena, job->item, "closed"));
 }
 
 void job_answer(struct flow *flow, int status)
@@ -465,7 +425,7 @@ void job_answer(struct flow *flow, int status)
 
 /* ---- GET ---- */
 
-enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS, GET_EXACT };
+enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS, GET_EXACT, GET_RANGES };
 
 static const struct field get_fields[] = {
     FIELD_JOB_ID,
@@ -475,6 +435,8 @@ static const struct field get_fields[] = {
          .help = "how many are done, of a large job at least (\"exact\": false); small jobs always tell"},
     [GET_EXACT] = {"exact", IN_QUERY, FIELD_BOOL,
                    .help = "count what is done, which reads 1 KB for 256 tasks that are not done"},
+    [GET_RANGES] = {"ranges", IN_QUERY, FIELD_INT, .min = 1, .max = RANGES_MOST,
+                    .help = "progress by ranges of numbered tasks, at most so many: done and failed in each"},
 };
 
 static void get_job(struct flow *flow)
@@ -484,16 +446,20 @@ static void get_job(struct flow *flow)
     for (;;) {
         flow_look(flow);
         job->has_counted = false;
+        job->ranges = flow_int(flow, GET_RANGES);
         job_load_existing(flow);
         if ((job->state == JOB_OPEN || job->state == JOB_CLOSING) && job_is_over(flow, job)) {
             job_expire(flow);
             job_load_existing(flow);
         }
         bool is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
-        if (!is_open && job->state != JOB_FAILED) break;
+        if (!is_open && job->state != JOB_FAILED) {
+            if (job->ranges) job_count(flow, false);
+            break;
+        }
         if (flow_int(flow, GET_EXACT))
             job_heal(flow);
-        else if (flow_int(flow, GET_PROGRESS) || job->leaves <= JOB_FEW)
+        else if (flow_int(flow, GET_PROGRESS) || job->ranges || job->leaves <= JOB_FEW)
             job_count(flow, true);
         is_open = job->state == JOB_OPEN || job->state == JOB_CLOSING;
         if (!is_open || flow->now_ms >= until_ms) break;
@@ -511,16 +477,16 @@ static const struct field list_fields[] = {
                     .help = "only these (default: open); of complete ones the newest first"},
     [LIST_OLDER] = {"older", IN_QUERY, FIELD_DURATION, .max = JOB_LONG_MS,
                     .help = "only those opened before that"},
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
-    [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
+    [LIST_AFTER] = FIELD_AFTER,
 };
 
 static void list_jobs(struct flow *flow)
 {
     static const enum job_state states[] = {JOB_OPEN, JOB_FAILED, JOB_EXPIRED, JOB_COMPLETE};
     enum job_state wanted = states[flow_int(flow, LIST_STATE)];
-    struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), wanted == JOB_COMPLETE);
+    struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
+                                       wanted == JOB_COMPLETE);
     int64_t before_ms = flow->now_ms - flow_int(flow, LIST_OLDER) + 1;
     struct slice state = job_state_name(wanted), before = flow_compose(flow, "%d", before_ms);
     int64_t slots = slots_read(flow, &job_slots);

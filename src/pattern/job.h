@@ -8,15 +8,15 @@
 #include "pattern/flow.h"
 #include "pattern/slots.h"
 
-#define JOB_FAN        256      /* tasks of a leaf, leaves of a branch: its set stays below 1 KB */
-#define JOB_SET_MOST   100000   /* tasks of a job with layout set: its one item must stay below 400 KB */
-#define JOB_TASKS_MOST 10000000 /* of a job: their leaves are read in one go, 256 tasks in about 1 KB */
-#define JOB_CALL_TASKS 1000     /* of one request */
-#define JOB_BATCH      100      /* what BatchGetItem takes */
-#define JOB_FEW        16       /* leaves: so many are read by everybody who asks how far a job is */
-#define JOB_NAME_BYTES 200      /* of a task */
-#define JOB_LONG_MS    (3660 * 24 * 3600 * 1000ll)
-#define JOB_WAIT_MS    60000
+#define JOB_FAN           256      /* tasks of a leaf, leaves of a branch: its set stays below 1 KB */
+#define JOB_SET_MOST      100000   /* tasks of a job with layout set: its one item must stay below 400 KB */
+#define JOB_TASKS_MOST    10000000 /* of a job: their leaves are read in one go, 256 tasks in about 1 KB */
+#define JOB_CALL_TASKS    1000     /* of one request */
+#define JOB_BATCH         100      /* what BatchGetItem takes */
+#define JOB_FEW           16       /* leaves: so many are read by everybody who asks how far a job is */
+#define JOB_NAME_BYTES    200      /* of a task */
+#define JOB_LONG_MS       (3660 * 24 * 3600 * 1000ll)
+#define JOB_WAIT_MS       60000
 #define JOB_ATTEMPTS_MOST 100
 
 extern const struct flow_table job_table, job_parts_table, job_items_table;
@@ -42,6 +42,8 @@ struct job {
     /* of the last job_count or job_heal */
     bool has_counted, at_least; /* at_least: `done` may be more */
     int64_t done, missing;
+    const struct job_scan *counted; /* what each leaf is known to have */
+    int64_t ranges;                 /* so many are told of at most, see job_ranges_member; 0: none */
     /* of the head */
     struct slice item;        /* SLICE_NONE: there is no such job */
     struct slice run;         /* tells it from others that had its id before */
@@ -147,7 +149,8 @@ int64_t job_leaf_wanted(const struct job *job, int64_t index);
 /* SLICE_NONE: it is not there. */
 void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct leaf *leaf);
 void job_leaf_load(struct flow *flow, int64_t index, struct leaf *leaf);
-void job_leaf_count(struct leaf *leaf);
+/* A task of it has come to this; its counts follow. */
+void job_leaf_mark(struct leaf *leaf, int64_t offset, uint8_t mark);
 bool job_leaf_is_full(const struct job *job, const struct leaf *leaf);
 /* The condition that a leaf is not closed, with the value ':revived':%N; and one more of an edit: it has all of these
  * names, or none of them. */
@@ -223,6 +226,8 @@ void job_heal(struct flow *flow);
 /* Counts. Of a large job summaries will do, and job->at_least is set; what is read of a small one is healed, too,
  * if `heals`. */
 void job_count(struct flow *flow, bool heals);
+/* After one of them: of each range of tasks how many are done and failed, as a member of an answer. */
+struct slice job_ranges_member(struct flow *flow);
 /* Notes in a summary how many tasks of the leaf are done, if it has come a quarter further from `before`. */
 void job_tally(struct flow *flow, const struct leaf *leaf, int64_t before);
 int64_t job_tallies(const struct job *job);

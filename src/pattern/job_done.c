@@ -36,9 +36,8 @@ struct task {
 struct done {
     struct task *tasks;
     size_t count;
-    int64_t offsets[JOB_FAN]; /* of the tasks of one leaf that are written together */
-    struct slice names[NAMES_AT_ONCE];
-    struct slice results[JOB_FAN];
+    int64_t *offsets; /* of the tasks of one leaf that are written together, JOB_FAN at most */
+    struct slice *names, *results;
     size_t chosen, result_count;
     struct leaf leaf; /* the last one, as it is then */
     int64_t counted;
@@ -82,6 +81,10 @@ static struct done *tasks_read(struct flow *flow)
                     JOB_CALL_TASKS);
     if (is_list && flow_given(flow, DONE_RESULT))
         task_refuse(flow, 400, "bad-request", "A result belongs to one task: send task, not tasks.");
+    size_t together = count < JOB_FAN ? count : JOB_FAN;
+    done->offsets = arena_array(flow->arena, int64_t, together);
+    done->names = arena_array(flow->arena, struct slice, together);
+    done->results = arena_array(flow->arena, struct slice, together);
     done->count = count;
     done->tasks = arena_zero(flow->arena, count * sizeof *done->tasks);
     done->unknown = arena_array(flow->arena, struct slice, count);
@@ -189,20 +192,6 @@ static void leaf_note(struct flow *flow, int64_t leaf, bool is_there)
 
 /* ---- counting ---- */
 
-/* Result first, count then: whoever sees a task counted finds its result. */
-static void result_write(struct flow *flow, const struct task *task)
-{
-    const struct job *job = flow->state;
-    struct slice name = task->name;
-    struct leaf leaf = {.index = task->leaf, .names = job->named ? &name : NULL};
-    int64_t offset = job->named ? 0 : task->number - job->first - task->leaf * job->fan;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #result = if_not_exists(#result, :result)',%#,"
-        "'ExpressionAttributeValues':{':result':%J}}",
-        &job_parts_table, job_task_key(flow, &leaf, offset), flow_text(flow, DONE_RESULT));
-}
-
 static bool is_chosen(const struct done *done, int64_t offset, struct slice name)
 {
     for (size_t i = 0; i < done->chosen; i++)
@@ -269,7 +258,10 @@ static void leaf_write(struct flow *flow, struct done *done)
                                : flow_compose(flow, "%N", done->offsets[i]));
     edit_put(flow, &edit, EDIT_DELETE, job->named ? "#failed :tasks, #waiting :tasks" : "#failed :tasks",
              NULL);
-    edit_if(flow, &edit, LEAF_UNCLOSED, "':revived':%N", job->revived_ms);
+    if (job->revived_ms)
+        edit_if(flow, &edit, LEAF_UNCLOSED, "':revived':%N", job->revived_ms);
+    else
+        edit_if(flow, &edit, "attribute_not_exists(#closed)", NULL); /* the same, and the shorter request */
     if (!job->named && job->is_recalled) edit_if(flow, &edit, "attribute_exists(#part)", NULL);
     if (job->named) job_leaf_if_names(flow, &edit, done->names, done->chosen, true);
     edit_write(flow, &edit, &job_parts_table, job_part_key(flow, LEVEL_LEAF, done->leaf.index));
@@ -333,9 +325,8 @@ static void leaf_done(struct flow *flow, struct done *done)
     leaf.there = true;
     for (size_t i = 0; i < done->chosen; i++) { /* some may lie behind an end that was set meanwhile */
         int64_t offset = job->named ? job_leaf_find(&leaf, done->names[i]) : done->offsets[i];
-        if (offset < leaf.count) leaf.marks[offset] = LEAF_DONE;
+        if (offset < leaf.count) job_leaf_mark(&leaf, offset, LEAF_DONE);
     }
-    job_leaf_count(&leaf);
     done->counted += leaf.done - done_before;
     done->leaf = leaf;
     flow_wake(flow, job_progress_topic(job->id));
@@ -360,7 +351,18 @@ static bool tasks_done(struct flow *flow, struct done *done)
         if (done->tasks[i].leaf > furthest) furthest = done->tasks[i].leaf;
     }
     job_reach(flow, furthest);
-    if (flow_given(flow, DONE_RESULT)) result_write(flow, &done->tasks[0]);
+    if (flow_given(flow, DONE_RESULT)) {
+        /* Result first, count then: whoever sees a task counted finds its result. */
+        const struct task *task = &done->tasks[0];
+        struct slice name = task->name;
+        struct leaf leaf = {.index = task->leaf, .names = job->named ? &name : NULL};
+        int64_t offset = job->named ? 0 : task->number - job->first - task->leaf * job->fan;
+        task_call(
+            flow, "UpdateItem",
+            "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #result = if_not_exists(#result, :result)',%#,"
+            "'ExpressionAttributeValues':{':result':%J}}",
+            &job_parts_table, job_task_key(flow, &leaf, offset), flow_text(flow, DONE_RESULT));
+    }
     for (size_t i = 0; i < done->count; i++) {
         if (done->tasks[i].taken) continue;
         tasks_choose(job, done, i);
@@ -372,10 +374,10 @@ static bool tasks_done(struct flow *flow, struct done *done)
 
 static struct slice unknown_text(struct flow *flow, const struct done *done)
 {
-    struct slice text = SLICE("");
+    struct slice text = SLICE_NONE;
     for (size_t i = 0; i < done->unknown_count; i++)
         text = flow_compose(flow, "%r%,%s", text, done->unknown[i]);
-    return done->unknown_count ? flow_compose(flow, ",'unknown':[%r]", text) : SLICE("");
+    return text;
 }
 
 void job_done(struct flow *flow)
@@ -399,8 +401,9 @@ void job_done(struct flow *flow)
         count = job->at_least ? job->done : job->total - job->failures - job->missing;
     else if (job->leaves == 1 && done->leaf.there)
         count = done->leaf.done;
-    flow_answer(flow, 200, "{'counted':%d,'complete':%b,'last':%b%r%r%r}", done->counted, (int)is_complete,
-                (int)job->is_last, count < 0 ? SLICE("") : flow_compose(flow, ",'done':%d", count),
-                !is_complete && job->at_least ? SLICE(",\"exact\":false") : SLICE(""),
-                unknown_text(flow, done));
+    flow_answer(
+        flow, 200,
+        "{'counted':%d,'complete':%b,'last':%b%[%?,'done':%d%]%[%?,'exact':false%]%[,'unknown':[%r]%]}",
+        done->counted, is_complete, job->is_last, count >= 0, count, !is_complete && job->at_least,
+        unknown_text(flow, done));
 }

@@ -43,14 +43,12 @@ struct slice job_each_sent(struct flow *flow, unsigned first, bool with_others)
         const struct drive_setting *setting = &job_drive_settings[i];
         bool is_sent = flow_given(flow, first + i);
         is_given |= is_sent;
-        if (is_sent)
-            members = flow_compose(flow, "%A%,%s:%A", members, slice_of(setting->name),
-                                   setting_sent(flow, setting, first + i));
-        else if (with_others && setting->type == FIELD_BOOL)
-            members = flow_compose(flow, "%A%,%s:{'BOOL':%b}", members, slice_of(setting->name),
-                                   (int)setting->otherwise);
-        else if (with_others && setting->otherwise != DRIVE_NONE)
-            members = flow_compose(flow, "%A%,%s:%N", members, slice_of(setting->name), setting->otherwise);
+        struct slice value = is_sent ? setting_sent(flow, setting, first + i) : SLICE_NONE;
+        if (!is_sent && with_others && setting->type == FIELD_BOOL)
+            value = flow_compose(flow, "{'BOOL':%b}", (int)setting->otherwise);
+        else if (!is_sent && with_others && setting->otherwise != DRIVE_NONE)
+            value = flow_compose(flow, "%N", setting->otherwise);
+        members = flow_compose(flow, "%A%[%,%s:%A%]", members, slice_of(setting->name), value);
     }
     if (is_given && with_others && !flow_given(flow, first))
         task_refuse(flow, 400, "bad-request", "each is needed: the other settings say how it is called.");
@@ -104,7 +102,8 @@ void job_each_follow(struct flow *flow, bool anew)
     struct drive_thing thing = thing_of(job);
     if (job->is_driven && job->state == JOB_OPEN)
         drive_copy(flow, &thing, job->item,
-                   arena_printf(flow->arena, "%.*s/%012lld", SLICE_ARG(job->run), (long long)job->epoch), anew);
+                   arena_printf(flow->arena, "%.*s/%012lld", SLICE_ARG(job->run), (long long)job->epoch),
+                   anew);
 }
 
 /* ---- what is to be called next ---- */
@@ -158,9 +157,9 @@ static bool branch_offer(struct flow *flow, struct offer *offer, int64_t end)
     int64_t first = offer->next / JOB_FAN / JOB_FAN * JOB_FAN;
     struct leaf_entry *entries = arena_zero(flow->arena, JOB_FAN * sizeof *entries);
     struct branch branch;
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &job_parts_table,
-              job_part_key(flow, LEVEL_BRANCH, first / JOB_FAN));
-    job_branch_read(flow, first / JOB_FAN, flow_item(flow), entries, &branch);
+    struct slice item = task_get(flow, &job_parts_table, "%A",
+                                 job_part_key(flow, LEVEL_BRANCH, first / JOB_FAN));
+    job_branch_read(flow, first / JOB_FAN, item, entries, &branch);
     for (int64_t leaf = offer->next / JOB_FAN; leaf < end && leaf < first + JOB_FAN; leaf++) {
         const struct leaf_entry *entry = &entries[leaf - first];
         bool is_settled = entry->is_final ||
@@ -194,10 +193,8 @@ void job_tasks(struct flow *flow)
             if (branch_offer(flow, &offer, end) || offer.next % JOB_FAN) break;
         bool is_end = offer.next >= end * JOB_FAN || offer.next % JOB_FAN;
         if (!is_open || offer.count || !is_end || flow->now_ms >= until_ms) {
-            flow_put(flow, flow->body, "],'next':%d%r%r%r}", offer.next,
-                     is_end ? SLICE(",\"end\":true") : SLICE(""),
-                     job->total < 0 && job_reads_table(flow) ? SLICE(",\"reads\":true") : SLICE(""),
-                     job_each_members(flow));
+            flow_put(flow, flow->body, "],'next':%d%[%?,'end':true%]%[%?,'reads':true%]%r}", offer.next,
+                     is_end, job->total < 0 && job_reads_table(flow), job_each_members(flow));
             flow_finish(flow, 200);
             return;
         }

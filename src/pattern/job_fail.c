@@ -32,11 +32,8 @@ static bool fail_write(struct flow *flow, struct leaf *leaf, int64_t offset)
     bool is_named = job->named;
     struct slice task = is_named ? flow_compose(flow, "%S", leaf->names[offset])
                                  : flow_compose(flow, "%N", offset);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #reason = :reason',%#,"
-              "'ExpressionAttributeValues':{':reason':%S}}",
-              &job_parts_table, job_task_key(flow, leaf, offset),
-              flow_given(flow, FAIL_REASON) ? flow_text(flow, FAIL_REASON) : SLICE("no reason given"));
+    edit_item(flow, &job_parts_table, job_task_key(flow, leaf, offset), SLICE("SET #reason = :reason"),
+              SLICE_NONE, "':reason':%S", flow_text_or(flow, FAIL_REASON, SLICE("no reason given")));
     if (!edit_item(flow, &job_parts_table, job_part_key(flow, LEVEL_LEAF, leaf->index),
                    is_named ? SLICE("SET #failed_once = :true ADD #failed :tasks DELETE #waiting :tasks")
                             : SLICE("SET #failed_once = :true ADD #failed :tasks"),
@@ -45,8 +42,7 @@ static bool fail_write(struct flow *flow, struct leaf *leaf, int64_t offset)
                    job_leaf_set(flow, leaf, &offset, 1), job->revived_ms))
         return false;
     leaf->there = leaf->failed_once = true;
-    leaf->marks[offset] = LEAF_FAILED;
-    job_leaf_count(leaf);
+    job_leaf_mark(leaf, offset, LEAF_FAILED);
     return true;
 }
 
@@ -56,8 +52,7 @@ void job_failed(struct flow *flow)
     struct leaf leaf;
     int64_t number, offset, counted = 0;
     struct slice name = job_task_sent(flow, flow_text(flow, FAIL_TASK), &number);
-    job->caller = flow_given(flow, FAIL_KEY) ? flow_text(flow, FAIL_KEY)
-                                             : job_caller(flow, "failed", name, number);
+    job->caller = flow_text_or(flow, FAIL_KEY, job_caller(flow, "failed", name, number));
     for (job_recall(flow);; job_load(flow)) {
         int64_t place = number - job->first;
         bool is_over = job->state == JOB_OPEN && job_is_closing(flow, job);
@@ -88,7 +83,8 @@ void job_failed(struct flow *flow)
     else if (leaf.failed_once || job_leaf_is_full(job, &leaf))
         job_propagate(flow, &leaf, true);
     if (!job->is_fresh) job_load(flow);
-    flow_answer(flow, 200, "{'counted':%d,'state':%s,'failed':%d,'complete':%b,'last':%b%r}", counted,
-                job_state_name(job->state), job->failures, (int)(job->state == JOB_COMPLETE),
-                (int)job->is_last, leaf.marks[offset] & LEAF_DONE ? SLICE(",\"wasDone\":true") : SLICE(""));
+    flow_answer(flow, 200,
+                "{'counted':%d,'state':%s,'failed':%d,'complete':%b,'last':%b%[%?,'wasDone':true%]}", counted,
+                job_state_name(job->state), job->failures, job->state == JOB_COMPLETE, job->is_last,
+                leaf.marks[offset] & LEAF_DONE);
 }

@@ -266,9 +266,8 @@ static void table_ask(struct flow *flow, struct slice source, struct slice after
     struct slice call = query.data ? query : scan, members = SLICE(""), name, value;
     raw_each_member (flow->arena, call, &name, &value)
         members = flow_compose(flow, "%A,%s:%A", members, name, value);
-    task_try(flow, query.data ? "Query" : "Scan", "{'TableName':%s%A,'Limit':%d%A}",
-             raw_text(flow->arena, raw_member(flow->arena, source, "table")), members, limit,
-             after.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", after) : SLICE(""));
+    task_try(flow, query.data ? "Query" : "Scan", "{'TableName':%s%A,'Limit':%d%[,'ExclusiveStartKey':%A%]}",
+             raw_text(flow->arena, raw_member(flow->arena, source, "table")), members, limit, after);
     if (flow->reply.status == 200) return;
     flow_refuse_call(flow);
     task_end(flow);

@@ -53,10 +53,8 @@ static void mark_numbers(struct slice set, uint8_t mark, struct leaf *leaf)
 
 static void mark_names(struct flow *flow, struct slice set, uint8_t mark, struct leaf *leaf)
 {
-    struct raw_look look;
     struct slice quoted;
-    raw_look_begin(&look, flow->arena, attribute_content(flow->arena, set));
-    while (raw_look_next(&look, NULL, &quoted)) {
+    raw_each (flow->arena, attribute_content(flow->arena, set), &quoted) {
         leaf->names[leaf->count] = raw_text(flow->arena, quoted);
         leaf->marks[leaf->count++] = mark;
     }
@@ -89,38 +87,40 @@ void job_leaf_read(struct flow *flow, int64_t index, struct slice item, struct l
         size_t most = set_size(flow, found[WAITING]) + set_size(flow, found[DONE]) +
                       set_size(flow, found[FAILED]);
         leaf->names = arena_array(flow->arena, struct slice, most + 1);
-        leaf->marks = arena_array(flow->arena, uint8_t, most + 1);
+        leaf->marks = arena_zero(flow->arena, most + sizeof(uint64_t));
         mark_names(flow, found[WAITING], 0, leaf);
         mark_names(flow, found[DONE], LEAF_DONE, leaf);
         mark_names(flow, found[FAILED], LEAF_FAILED, leaf);
     } else {
         leaf->count = leaf->wanted;
-        leaf->marks = arena_zero(flow->arena, (size_t)leaf->count);
+        leaf->marks = arena_zero(flow->arena, (size_t)leaf->count + sizeof(uint64_t));
         mark_numbers(found[DONE], LEAF_DONE, leaf);
         mark_numbers(found[FAILED], LEAF_FAILED, leaf);
     }
-    job_leaf_count(leaf);
-}
-
-void job_leaf_load(struct flow *flow, int64_t index, struct leaf *leaf)
-{
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &job_parts_table,
-              job_part_key(flow, LEVEL_LEAF, index));
-    job_leaf_read(flow, index, flow_item(flow), leaf);
-}
-
-/* Eight marks at a time: every done task counts its leaf twice. */
-void job_leaf_count(struct leaf *leaf)
-{
+    /* Eight marks at a time: every done task counts its leaf. There are zeros behind the last one. */
     const uint64_t ones = UINT64_MAX / 255;
     leaf->done = leaf->failed = 0;
     for (int64_t i = 0; i < leaf->count; i += 8) {
-        uint64_t marks = 0;
-        memcpy(&marks, leaf->marks + i, (size_t)(leaf->count - i < 8 ? leaf->count - i : 8));
+        uint64_t marks;
+        memcpy(&marks, leaf->marks + i, sizeof marks);
         uint64_t done = marks / LEAF_DONE & ones, failed = marks / LEAF_FAILED & ones;
         leaf->done += (int64_t)((done & ~failed) * ones >> 56);
         leaf->failed += (int64_t)((failed & ~done) * ones >> 56);
     }
+}
+
+void job_leaf_load(struct flow *flow, int64_t index, struct leaf *leaf)
+{
+    struct slice item = task_get(flow, &job_parts_table, "%A", job_part_key(flow, LEVEL_LEAF, index));
+    job_leaf_read(flow, index, item, leaf);
+}
+
+void job_leaf_mark(struct leaf *leaf, int64_t offset, uint8_t mark)
+{
+    uint8_t *now = &leaf->marks[offset];
+    leaf->done += (mark == LEAF_DONE) - (*now == LEAF_DONE);
+    leaf->failed += (mark == LEAF_FAILED) - (*now == LEAF_FAILED);
+    *now = mark;
 }
 
 bool job_leaf_is_full(const struct job *job, const struct leaf *leaf)

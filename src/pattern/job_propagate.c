@@ -52,18 +52,15 @@ void job_branch_read(struct flow *flow, int64_t index, struct slice item, struct
                      struct branch *branch)
 {
     struct job *job = flow->state;
-    struct raw_look attributes, leaves;
     struct slice name, value, element;
     int64_t first = index * JOB_FAN, leaf;
     if (!entries) entries = arena_array(flow->arena, struct leaf_entry, JOB_FAN);
     memset(entries, 0, JOB_FAN * sizeof *entries);
     *branch = (struct branch){.index = index, .is_full = job->total >= 0};
-    raw_look_begin(&attributes, flow->arena, item);
-    while (raw_look_next(&attributes, &name, &value)) {
+    raw_each_member (flow->arena, item, &name, &value) {
         if (slice_equal(name, SLICE("version"))) branch->version = attribute_int(flow->arena, value, 0);
         if (slice_equal(name, SLICE("full"))) {
-            raw_look_begin(&leaves, flow->arena, attribute_content(flow->arena, value));
-            while (raw_look_next(&leaves, NULL, &element))
+            raw_each (flow->arena, attribute_content(flow->arena, value), &element)
                 if (raw_int(raw_text(flow->arena, element), &leaf) && leaf >= first && leaf < first + JOB_FAN)
                     entries[leaf - first].is_final = true;
         }
@@ -174,11 +171,9 @@ static struct head_entry head_entry_of(struct flow *flow, int64_t branch, int64_
 {
     const struct job *job = flow->state;
     struct head_entry entry, found = {0};
-    struct raw_look look;
     struct slice name, value;
     *finished_of_all = 0;
-    raw_look_begin(&look, flow->arena, job->item);
-    while (raw_look_next(&look, &name, &value)) {
+    raw_each_member (flow->arena, job->item, &name, &value) {
         int64_t index = numbered(name, 'b');
         if (index < 0) continue;
         struct slice digits = entry.text = attribute_text(flow->arena, value);

@@ -60,14 +60,14 @@ const struct field job_put_fields[] = {
     [PUT_FROM] = {"from", IN_BODY, FIELD_JSON,
                   .help = "a table whose items they are: {\"table\", \"query\" or \"scan\"}"},
     JOB_EACH(PUT_EACH),
-    [PUT_REPLY] = {"state", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    {"preparing", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
-    {"done", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
-    {"missing", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
-    {"exact", IN_REPLY, FIELD_BOOL, .help = "as GET answers it; it changes nothing"},
-    {"failed", IN_REPLY, FIELD_INT, .help = "as GET answers it; it changes nothing"},
-    {"opened", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    {"closed", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    [PUT_REPLY] = FIELD_ANSWERED("state", FIELD_TEXT),
+    FIELD_ANSWERED("preparing", FIELD_BOOL),
+    FIELD_ANSWERED("done", FIELD_INT),
+    FIELD_ANSWERED("missing", FIELD_INT),
+    FIELD_ANSWERED("exact", FIELD_BOOL),
+    FIELD_ANSWERED("failed", FIELD_INT),
+    FIELD_ANSWERED("opened", FIELD_TEXT),
+    FIELD_ANSWERED("closed", FIELD_TEXT),
 };
 
 /* Named tasks, in the order of their leaves. */
@@ -120,14 +120,12 @@ static void names_read(struct flow *flow, unsigned field, struct put *put, int64
 {
     struct slice list = flow_text(flow, field), value;
     size_t count = raw_count(flow->arena, list), bytes = 0;
-    struct raw_look look;
     uint64_t digest = 0;
     if (count > NAMES_MOST) refuse_request(flow, "tasks must hold at most 100000 names.");
     if (!count) put->total = 0;
     put->names = arena_zero(flow->arena, count * sizeof *put->names);
     put->count = 0;
-    raw_look_begin(&look, flow->arena, list);
-    while (raw_look_next(&look, NULL, &value)) {
+    raw_each (flow->arena, list, &value) {
         struct slice name = raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : SLICE_NONE;
         if (!name.len || name.len > JOB_NAME_BYTES)
             refuse_request(flow, "A name of a task is a string of 1 to 200 bytes.");
@@ -150,7 +148,7 @@ static void parent_check(struct flow *flow, struct put *put)
 {
     struct slice sent = flow_text(flow, PUT_PARENT), outer, task;
     int64_t number;
-    put->then = flow_given(flow, PUT_THEN) ? flow_then(flow, PUT_THEN) : SLICE_NONE;
+    put->then = flow_then(flow, PUT_THEN);
     if (!flow_given(flow, PUT_PARENT)) return;
     outer = raw_kind(sent) == JSON_OBJECT ? raw_text(flow->arena, raw_member(flow->arena, sent, "job"))
                                           : SLICE_NONE;
@@ -177,42 +175,6 @@ static void parent_check(struct flow *flow, struct put *put)
     unsigned count;
     const char *fault = pattern_then_read(put->then, flow->arena, targets, &count);
     if (fault) task_refuse(flow, 400, "bad-request", "then with parent %s.", fault);
-}
-
-static void items_check(struct flow *flow, struct put *put)
-{
-    int kinds = flow_given(flow, PUT_TOTAL) + flow_given(flow, PUT_TASKS) + flow_given(flow, PUT_ITEMS);
-    bool has_from = flow_given(flow, PUT_FROM);
-    if (kinds > 1 || (has_from && (flow_given(flow, PUT_TASKS) || flow_given(flow, PUT_ITEMS))))
-        refuse_request(flow, "Send one of total, tasks, items and from.");
-    put->each = job_each_sent(flow, PUT_EACH, true);
-    job_each_check(flow, PUT_EACH);
-    if (flow_int(flow, PUT_LAYOUT) == 1 && (put->each.data || flow_given(flow, PUT_ITEMS) || has_from))
-        refuse_request(flow, "A job with each or items has the layout tree.");
-    if (has_from) {
-        job_source_check(flow, flow_text(flow, PUT_FROM));
-        put->source = flow_text(flow, PUT_FROM);
-        if (!put->each.data) refuse_request(flow, "from is read as far as each is called: send each, too.");
-    }
-    if (flow_given(flow, PUT_ITEMS)) {
-        job_items_check(flow, flow_text(flow, PUT_ITEMS));
-        put->source = SLICE("list");
-        put->digest = job_items_digest(flow, flow_text(flow, PUT_ITEMS));
-    }
-}
-
-static void put_check(struct flow *flow, struct put *put)
-{
-    bool is_set = flow_int(flow, PUT_LAYOUT) == 1;
-    items_check(flow, put);
-    parent_check(flow, put);
-    if (is_set && flow_given(flow, PUT_TASKS)) refuse_request(flow, "Named tasks have the layout tree.");
-    if (is_set && flow_int(flow, PUT_TOTAL) > JOB_SET_MOST)
-        refuse_request(flow,
-                       "A job with the layout set holds at most 100000 tasks: its item ends at 400 KB.");
-    tolerate_check(flow, PUT_TOLERATE);
-    put->total = flow_given(flow, PUT_TOTAL) ? flow_int(flow, PUT_TOTAL) : -1;
-    if (flow_given(flow, PUT_TASKS)) names_read(flow, PUT_TASKS, put, 0);
 }
 
 /* ---- opening ---- */
@@ -384,13 +346,11 @@ static bool prepare(struct flow *flow, const struct put *put)
         int64_t count;
         struct slice names = leaf_names(flow, put, leaf, &count), key = job_part_key(flow, LEVEL_LEAF, leaf);
         key.len--; /* its closing brace: the item begins with the key */
-        task_call(
-            flow, "PutItem",
-            "{'TableName':%T,'Item':%A,'wanted':%N%A},'ConditionExpression':'attribute_not_exists(#wanted) "
-            "and %r',%#,'ExpressionAttributeValues':{':revived':%N}}",
-            &job_parts_table, key, count,
-            count ? flow_compose(flow, ",'waiting':{'SS':[%A]}", names) : SLICE(""), SLICE(LEAF_UNCLOSED),
-            job->revived_ms);
+        task_call(flow, "PutItem",
+                  "{'TableName':%T,'Item':%A,'wanted':%N%[%?,'waiting':{'SS':[%A]}%]},"
+                  "'ConditionExpression':'attribute_not_exists(#wanted) and " LEAF_UNCLOSED "',%#,"
+                  "'ExpressionAttributeValues':{':revived':%N}}",
+                  &job_parts_table, key, count, count > 0, names, job->revived_ms);
     }
     JOB_EDIT(flow, "SET #prepared = :true ADD #epoch :one", "#run = :run and attribute_not_exists(#prepared)",
              "':true':{'BOOL':true},':one':{'N':'1'},':run':%S", job->run);
@@ -444,7 +404,33 @@ void job_put(struct flow *flow)
     struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct put put = {0};
     bool is_created = false, is_settled = false;
-    put_check(flow, &put);
+    bool is_set = flow_int(flow, PUT_LAYOUT) == 1;
+    int kinds = flow_given(flow, PUT_TOTAL) + flow_given(flow, PUT_TASKS) + flow_given(flow, PUT_ITEMS);
+    bool has_from = flow_given(flow, PUT_FROM);
+    if (kinds > 1 || (has_from && (flow_given(flow, PUT_TASKS) || flow_given(flow, PUT_ITEMS))))
+        refuse_request(flow, "Send one of total, tasks, items and from.");
+    put.each = job_each_sent(flow, PUT_EACH, true);
+    job_each_check(flow, PUT_EACH);
+    if (is_set && (put.each.data || flow_given(flow, PUT_ITEMS) || has_from))
+        refuse_request(flow, "A job with each or items has the layout tree.");
+    if (has_from) {
+        job_source_check(flow, flow_text(flow, PUT_FROM));
+        put.source = flow_text(flow, PUT_FROM);
+        if (!put.each.data) refuse_request(flow, "from is read as far as each is called: send each, too.");
+    }
+    if (flow_given(flow, PUT_ITEMS)) {
+        job_items_check(flow, flow_text(flow, PUT_ITEMS));
+        put.source = SLICE("list");
+        put.digest = job_items_digest(flow, flow_text(flow, PUT_ITEMS));
+    }
+    parent_check(flow, &put);
+    if (is_set && flow_given(flow, PUT_TASKS)) refuse_request(flow, "Named tasks have the layout tree.");
+    if (is_set && flow_int(flow, PUT_TOTAL) > JOB_SET_MOST)
+        refuse_request(flow,
+                       "A job with the layout set holds at most 100000 tasks: its item ends at 400 KB.");
+    tolerate_check(flow, PUT_TOLERATE);
+    put.total = flow_given(flow, PUT_TOTAL) ? flow_int(flow, PUT_TOTAL) : -1;
+    if (flow_given(flow, PUT_TASKS)) names_read(flow, PUT_TASKS, &put, 0);
     for (bool is_first = true; !is_settled; is_first = false) {
         if (!is_first) task_again(flow);
         job_load(flow);

@@ -29,9 +29,7 @@ static void page_end(struct flow *flow, const struct job_scan *scan)
 {
     const struct job *job = flow->state;
     int64_t next = scan && scan->next < scan->count ? scan->asked[scan->next] : scan ? scan->at : job->leaves;
-    buf_text(flow->body, "]");
-    if (next < job->leaves) buf_slice(flow->body, flow_compose(flow, ",'next':%d", next));
-    buf_text(flow->body, "}");
+    flow_put(flow, flow->body, "]%[%?,'next':%d%]}", next < job->leaves, next);
     flow_finish(flow, 200);
 }
 
@@ -95,15 +93,13 @@ static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark
 {
     struct slice key = job_part_key(flow, LEVEL_LEAF, leaf->index), last = SLICE_NONE, item;
     struct slice *values = arena_zero(flow->arena, (size_t)(leaf->count + 1) * sizeof *values);
-    struct raw_look look;
     do {
         task_call(flow, "Query",
                   "{'TableName':%T,'KeyConditionExpression':'#part = :part and #task > :leaf',%#,"
-                  "'ExpressionAttributeValues':{':part':%A,':leaf':{'S':'-'}},'ConsistentRead':true%r}",
-                  &job_parts_table, item_attribute(flow->arena, key, "part"),
-                  last.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last) : SLICE(""));
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (raw_look_next(&look, NULL, &item)) {
+                  "'ExpressionAttributeValues':{':part':%A,':leaf':{'S':'-'}},'ConsistentRead':true"
+                  "%[,'ExclusiveStartKey':%A%]}",
+                  &job_parts_table, item_attribute(flow->arena, key, "part"), last);
+        raw_each (flow->arena, flow_items(flow), &item) {
             bool is_page = slice_starts(item_text(flow->arena, item, "task"), SLICE("="));
             int64_t offset = is_page ? -1 : offset_of(flow, leaf, item);
             if (is_page && mark == LEAF_DONE) page_take(flow, leaf, item, values);

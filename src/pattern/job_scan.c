@@ -30,13 +30,10 @@ static void parts_read(struct flow *flow, int level, const int64_t *indices, uns
                                      buf_view(&keys));
     buf_free(&keys);
     for (;;) {
-        struct raw_look tables, look;
         struct slice name, found, item;
         task_call(flow, "BatchGetItem", "{'RequestItems':%A}", rest);
-        raw_look_begin(&tables, flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"));
-        while (raw_look_next(&tables, &name, &found)) {
-            raw_look_begin(&look, flow->arena, found);
-            while (raw_look_next(&look, NULL, &item)) {
+        raw_each_member (flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"), &name, &found) {
+            raw_each (flow->arena, found, &item) {
                 int64_t index = index_of(flow, item);
                 for (unsigned i = 0; i < count; i++)
                     if (indices[i] == index) items[i] = item;
@@ -50,20 +47,6 @@ static void parts_read(struct flow *flow, int level, const int64_t *indices, uns
 
 /* ---- leaves, one after the other ---- */
 
-static void branches_read(struct flow *flow, struct job_scan *scan)
-{
-    int64_t at = scan->at / JOB_FAN;
-    while (at * JOB_FAN < scan->end) {
-        unsigned count = 0;
-        for (int64_t i = at; count < JOB_BATCH && i * JOB_FAN < scan->end; i++) scan->asked[count++] = i;
-        parts_read(flow, LEVEL_BRANCH, scan->asked, count, scan->items);
-        for (unsigned i = 0; i < count; i++)
-            job_branch_read(flow, at + i, scan->items[i], &scan->entries[(at + i) * JOB_FAN],
-                            &scan->branches[at + i]);
-        at += count;
-    }
-}
-
 struct job_scan *job_scan_begin(struct flow *flow, int64_t from, enum job_scan_kind kind)
 {
     struct job *job = flow->state;
@@ -75,7 +58,16 @@ struct job_scan *job_scan_begin(struct flow *flow, int64_t from, enum job_scan_k
     if (kind == SCAN_ALL) return scan;
     scan->entries = arena_zero(flow->arena, (size_t)(job->branches * JOB_FAN) * sizeof *scan->entries);
     scan->branches = arena_zero(flow->arena, (size_t)job->branches * sizeof *scan->branches);
-    branches_read(flow, scan);
+    int64_t at = scan->at / JOB_FAN;
+    while (at * JOB_FAN < scan->end) {
+        unsigned count = 0;
+        for (int64_t i = at; count < JOB_BATCH && i * JOB_FAN < scan->end; i++) scan->asked[count++] = i;
+        parts_read(flow, LEVEL_BRANCH, scan->asked, count, scan->items);
+        for (unsigned i = 0; i < count; i++)
+            job_branch_read(flow, at + i, scan->items[i], &scan->entries[(at + i) * JOB_FAN],
+                            &scan->branches[at + i]);
+        at += count;
+    }
     return scan;
 }
 
@@ -129,6 +121,8 @@ static void leaves_count(struct flow *flow, struct job_scan *scan, bool heals)
         job->done += leaf.done;
         if (heals && job_leaf_is_news(flow, &leaf, &scan->entries[leaf.index]))
             job_propagate(flow, &leaf, false);
+        scan->entries[leaf.index].done = leaf.done;
+        scan->entries[leaf.index].failed = leaf.failed;
     }
     if (heals) branches_heal(flow, scan);
 }
@@ -139,7 +133,9 @@ static struct job_scan *count_begin(struct flow *flow)
     job->has_counted = true;
     job->at_least = false;
     job->done = job->missing = 0;
-    return job_scan_begin(flow, 0, SCAN_UNSETTLED);
+    struct job_scan *scan = job_scan_begin(flow, 0, SCAN_UNSETTLED);
+    job->counted = scan;
+    return scan;
 }
 
 void job_heal(struct flow *flow)
@@ -190,10 +186,8 @@ static void tallies_count(struct flow *flow, struct job_scan *scan)
         parts_read(flow, LEVEL_TALLY, scan->asked, scan->count, scan->items);
         for (unsigned i = 0; i < scan->count; i++) {
             struct leaf_entry *entries = &scan->entries[(at + i) * TALLY_LEAVES];
-            struct raw_look look;
             struct slice element;
-            raw_look_begin(&look, flow->arena, item_content(flow->arena, scan->items[i], "tally"));
-            while (raw_look_next(&look, NULL, &element)) {
+            raw_each (flow->arena, item_content(flow->arena, scan->items[i], "tally"), &element) {
                 if (!raw_int(raw_text(flow->arena, element), &number) || number < 0) continue;
                 struct leaf_entry *entry = &entries[number / TALLIED_MOST % TALLY_LEAVES];
                 if (entry->done < number % TALLIED_MOST) entry->done = number % TALLIED_MOST;
@@ -218,4 +212,33 @@ void job_count(struct flow *flow, bool heals)
         tallies_count(flow, scan);
         if (heals) branches_heal(flow, scan);
     }
+}
+
+/* ---- ranges ---- */
+
+/* Of names they would tell nothing, which are in leaves by their hashes; and a set has one leaf. */
+struct slice job_ranges_member(struct flow *flow)
+{
+    const struct job *job = flow->state;
+    if (!job->ranges || !job->has_counted || job->named || job->fan != JOB_FAN || job->total <= 0)
+        return SLICE("");
+    int64_t end = job->counted->end, leaves = (end + job->ranges - 1) / job->ranges;
+    struct buf done = {0}, failed = {0};
+    for (int64_t at = 0; at < end; at += leaves) {
+        int64_t done_count = 0, failed_count = 0, tasks = job->total - at * job->fan;
+        if (tasks > leaves * job->fan) tasks = leaves * job->fan;
+        for (int64_t i = at; i < at + leaves && i < end; i++) {
+            done_count += job->counted->entries[i].done;
+            failed_count += job->counted->entries[i].failed;
+        }
+        /* What branches and tallies tell is not of one moment. */
+        if (done_count > tasks - failed_count) done_count = tasks - failed_count;
+        buf_printf(&done, "%s%lld", at ? "," : "", (long long)done_count);
+        buf_printf(&failed, "%s%lld", at ? "," : "", (long long)failed_count);
+    }
+    struct slice member = flow_compose(flow, ",'ranges':{'tasks':%d,'done':[%A],'failed':[%A]}",
+                                       leaves * job->fan, buf_view(&done), buf_view(&failed));
+    buf_free(&done);
+    buf_free(&failed);
+    return member;
 }

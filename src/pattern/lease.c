@@ -17,16 +17,16 @@
 #include <stdio.h>
 
 #include "calendar/calendar.h"
+#include "pattern/edit.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
 #include "pattern/names.h"
 #include "pattern/rows.h"
 
-#define WAIT_MOST_MS  60000
-#define GRACE_MS      2000 /* longer than anybody waits before looking again */
-#define WAITING_MOST  100
-#define HOLDERS_MOST  1000
-#define LEAVE_BYTES   500 /* of the request that takes a place out of the line */
+#define GRACE_MS     2000 /* longer than anybody waits before looking again */
+#define WAITING_MOST 100
+#define HOLDERS_MOST 1000
+#define LEAVE_BYTES  500 /* of the request that takes a place out of the line */
 
 static const struct flow_table leases = {"leases", FLOW_HASH("name"), NULL};
 
@@ -69,7 +69,6 @@ static struct seats seats_of(struct flow *flow, struct slice item, struct slice 
                           .next_ms = INT64_MAX,
                           .free_ms = hold.until_ms,
                           .seen = item_content(arena, item, "seats")};
-    struct raw_look look;
     struct slice name, seat;
     struct buf kept = {0};
     if (hold_is_on(flow, item)) {
@@ -77,8 +76,7 @@ static struct seats seats_of(struct flow *flow, struct slice item, struct slice 
         seats.next_ms = hold.until_ms;
         if (slice_equal(hold.owner, asker)) seats.mine = hold.fence;
     }
-    raw_look_begin(&look, arena, seats.seen);
-    while (raw_look_next(&look, &name, &seat)) {
+    raw_each_member (arena, seats.seen, &name, &seat) {
         struct slice content = raw_member(arena, seat, "M");
         int64_t until_ms = item_int(arena, content, "until", 0);
         if (until_ms < flow->now_ms) {
@@ -140,9 +138,7 @@ static _Noreturn void refuse_unknown(struct flow *flow)
 
 static struct slice read_item(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &leases,
-              flow_text(flow, NAME));
-    return flow_item(flow);
+    return task_get(flow, &leases, "{'name':%S}", flow_text(flow, NAME));
 }
 
 /* ---- the line ---- */
@@ -249,18 +245,15 @@ static bool seat_write(struct flow *flow, const struct seats *seats, struct slic
     task_call(
         flow, "UpdateItem",
         "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #seats = :seats, #holders = :holders, "
-        "#fence = :fence%r%r REMOVE #owner%r','ConditionExpression':'" HOLD_FREE " and %r and %r%r',%#,"
-        "'ExpressionAttributeValues':{':seats':{'M':{%A%r'%d':{'M':{'owner':%S,'until':%N}}}},"
-        "':holders':%N,':fence':%N,':now':%N%A%A%A%A},'ReturnValues':'ALL_NEW',%O}",
-        &leases, flow_text(flow, NAME), line, has_data ? SLICE(", #data = :data") : SLICE(""),
-        has_data ? SLICE("") : SLICE(", #data"),
+        "#fence = :fence%r%[%?, #data = :data%] REMOVE #owner%[%?, #data%]','ConditionExpression':'" HOLD_FREE
+        " and %r and %r%r',%#,'ExpressionAttributeValues':{':seats':{'M':{%A%,'%d':{'M':{'owner':%S,'until':%N}}}},"
+        "':holders':%N,':fence':%N,':now':%N%[,':places':{'M':%A}%]%[%?,':last':%N%]%A%[,':data':%J%]},"
+        "'ReturnValues':'ALL_NEW',%O}",
+        &leases, flow_text(flow, NAME), line, has_data, !has_data,
         seats->has_map ? SLICE("#seats = :places") : SLICE("attribute_not_exists(#seats)"),
         seats->fence ? SLICE("#fence = :last") : SLICE("attribute_not_exists(#fence)"), condition,
-        seats->kept, seats->kept.len ? SLICE(",") : SLICE(""), fence, grant_owner(flow), until_ms,
-        flow_int_or(flow, GRANT_HOLDERS, 1), fence, flow->now_ms,
-        seats->has_map ? flow_compose(flow, ",':places':{'M':%A}", seats->seen) : SLICE(""),
-        seats->fence ? flow_compose(flow, ",':last':%N", seats->fence) : SLICE(""), values,
-        has_data ? flow_compose(flow, ",':data':%J", flow_text(flow, GRANT_DATA)) : SLICE(""));
+        seats->kept, fence, grant_owner(flow), until_ms, flow_int_or(flow, GRANT_HOLDERS, 1), fence,
+        flow->now_ms, seats->seen, seats->fence != 0, seats->fence, values, flow_text(flow, GRANT_DATA));
     return !flow_failed(flow);
 }
 
@@ -284,20 +277,16 @@ static struct slice seat_path(struct flow *flow, int64_t fence)
     return arena_printf(flow->arena, "#seats.#%lld", (long long)fence);
 }
 
-/* More time for a seat, whose holder is given; what else is set, behind a comma. */
+/* More time for a seat, whose holder is given; SLICE_NONE: its data stays. */
 static bool seat_renew(struct flow *flow, int64_t fence, struct slice owner, int64_t until_ms,
                        struct slice data)
 {
-    struct slice seat = seat_path(flow, fence);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET %r.#until = :until%r',"
-        "'ConditionExpression':'%r.#owner = :owner and %r.#until >= :now',%#,"
-        "'ExpressionAttributeValues':{':until':%N,':owner':%S,':now':%N%A},'ReturnValues':'ALL_NEW',%O}",
-        &leases, flow_text(flow, NAME), seat, data.data && data.len ? SLICE(", #data = :data") : SLICE(""),
-        seat, seat, until_ms, owner, flow->now_ms,
-        data.len ? flow_compose(flow, ",':data':%J", data) : SLICE(""));
-    return !flow_failed(flow);
+    struct slice seat = seat_path(flow, fence), key = held_of(flow).key;
+    return edit_item(
+        flow, &leases, key,
+        flow_compose(flow, "SET %r.#until = :until%[%?, #data = :data%]", seat, data.data != NULL),
+        flow_compose(flow, "%r.#owner = :owner and %r.#until >= :now", seat, seat),
+        "':until':%N,':owner':%S,':now':%N%[,':data':%J%]", until_ms, owner, flow->now_ms, data);
 }
 
 /* It was granted to this owner before, and the reply was lost, or the owner asks again: the same fence, from
@@ -306,7 +295,7 @@ static bool grant_again(struct flow *flow, const struct seats *seats)
 {
     struct held held = held_of(flow);
     int64_t until_ms = hold_until_ms(flow, grant_ms(flow));
-    if (seats->has_map) return seat_renew(flow, seats->mine, grant_owner(flow), until_ms, SLICE(""));
+    if (seats->has_map) return seat_renew(flow, seats->mine, grant_owner(flow), until_ms, SLICE_NONE);
     return hold_act(flow, &held, seats->mine, SLICE("SET #until = :until"),
                     &(struct hold_also){.values = flow_compose(flow, ",':until':%N", until_ms)});
 }
@@ -336,8 +325,8 @@ static void stand_in_line(struct flow *flow, const struct line *line, int64_t un
     if (line->has_old) {
         update = SLICE("SET #waiting = :line");
         condition = SLICE("#waiting = :seen");
-        values = flow_compose(flow, "':seen':{'L':%r},':line':{'L':[%r%r%r]}", line->places, line->kept,
-                              line->kept.len ? SLICE(",") : SLICE(""), mine);
+        values = flow_compose(flow, "':seen':{'L':%r},':line':{'L':[%r%,%r]}", line->places, line->kept,
+                              mine);
     } else {
         update = SLICE("SET #waiting = list_append(if_not_exists(#waiting, :none), :mine)");
         condition = SLICE("#owner <> :owner and not contains(#waiting, :place) and "
@@ -345,10 +334,7 @@ static void stand_in_line(struct flow *flow, const struct line *line, int64_t un
         values = flow_compose(flow, "':none':{'L':[]},':mine':{'L':[%r]},':place':%r,':owner':%S,':most':%N",
                               mine, mine, grant_owner(flow), (int64_t)WAITING_MOST);
     }
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
-              "'ExpressionAttributeValues':{%r},'ReturnValues':'ALL_NEW',%O}",
-              &leases, flow_text(flow, NAME), update, condition, values);
+    edit_item(flow, &leases, held_of(flow).key, update, condition, "%r", values);
 }
 
 /* ---- leaving the line ---- */
@@ -383,12 +369,8 @@ static struct slice leave_line(struct flow *flow)
         struct slice item = read_item(flow), rest;
         struct slice places = item_content(flow->arena, item, "waiting");
         if (!line_left(flow, places, &rest)) return item;
-        task_call(flow, "UpdateItem",
-                  "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #waiting = :rest',"
-                  "'ConditionExpression':'#waiting = :seen',%#,"
-                  "'ExpressionAttributeValues':{':seen':{'L':%r},':rest':{'L':[%r]}},"
-                  "'ReturnValues':'ALL_NEW'}",
-                  &leases, flow_text(flow, NAME), places, rest);
+        edit_item(flow, &leases, held_of(flow).key, SLICE("SET #waiting = :rest"), SLICE("#waiting = :seen"),
+                  "':seen':{'L':%r},':rest':{'L':[%r]}", places, rest);
         if (!flow_failed(flow)) return flow_item(flow);
     }
 }
@@ -508,18 +490,18 @@ static void renew_lease(struct flow *flow)
     struct slice owner = flow_text(flow, RENEW_OWNER);
     struct held held = held_of(flow);
     int64_t fence = flow_int(flow, RENEW_FENCE), until_ms = hold_renewed_ms(flow, RENEW_FOR, RENEW_UNTIL);
-    struct hold_also also = {
-        .condition = SLICE(" and #owner = :owner and #until >= :now"),
-        .values = flow_compose(flow, ",':owner':%S,':until':%N,':now':%N", owner, until_ms, flow->now_ms)};
-    if (has_data) also.values = flow_compose(flow, "%A,':data':%J", also.values, flow_text(flow, RENEW_DATA));
+    struct hold_also also = {.condition = SLICE(" and #owner = :owner and #until >= :now"),
+                             .values = flow_compose(flow, ",':owner':%S,':until':%N,':now':%N%[,':data':%J%]",
+                                                    owner, until_ms, flow->now_ms,
+                                                    flow_text(flow, RENEW_DATA))};
+
     bool is_renewed = hold_act(
         flow, &held, fence,
         has_data ? SLICE("SET #until = :until, #data = :data") : SLICE("SET #until = :until"), &also);
     struct slice item = flow_item(flow);
     struct dynamo_hold found = hold_of(flow, item);
     if (!is_renewed && item_has(flow->arena, item, "seats")) {
-        is_renewed = seat_renew(flow, fence, owner, until_ms,
-                                has_data ? flow_text(flow, RENEW_DATA) : SLICE(""));
+        is_renewed = seat_renew(flow, fence, owner, until_ms, flow_text(flow, RENEW_DATA));
         item = flow_item(flow);
     }
     if (!is_renewed && slice_equal(found.owner, owner) && found.fence == fence)
@@ -549,11 +531,8 @@ static const struct field release_fields[] = {
 static struct slice seat_release(struct flow *flow, int64_t fence, struct slice owner)
 {
     struct slice seat = seat_path(flow, fence);
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #until = :now REMOVE %r',"
-              "'ConditionExpression':'%r.#owner = :owner',%#,"
-              "'ExpressionAttributeValues':{':owner':%S,':now':%N},'ReturnValues':'ALL_NEW',%O}",
-              &leases, flow_text(flow, NAME), seat, seat, owner, flow->now_ms);
+    edit_item(flow, &leases, held_of(flow).key, flow_compose(flow, "SET #until = :now REMOVE %r", seat),
+              flow_compose(flow, "%r.#owner = :owner", seat), "':owner':%S,':now':%N", owner, flow->now_ms);
     return flow_item(flow);
 }
 
@@ -607,9 +586,9 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 static void list_leases(struct flow *flow)
 {
-    struct names names = {.list = SLICE("lease"), .member = "leases", .word = "name", .key = "name",
-                          .table = &leases, .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(
+        flow,
+        (struct names){SLICE("lease"), "leases", "name", "name", .table = &leases, .tell = told_in_list}, 0);
 }
 
 static void show_lease(struct flow *flow)
@@ -625,10 +604,8 @@ static void show_lease(struct flow *flow)
     }
     buf_byte(flow->body, ']');
     if (seats.has_map) {
-        struct raw_look look;
         buf_text(flow->body, ",\"seats\":[");
-        raw_look_begin(&look, flow->arena, seats.seen);
-        while (raw_look_next(&look, &name, &seat)) {
+        raw_each_member (flow->arena, seats.seen, &name, &seat) {
             if (place_until(flow, seat) < flow->now_ms) continue;
             flow_put(flow, flow->body, "%,{'owner':%s,'fence':%r,'until':%s}", place_owner(flow, seat), name,
                      told_until(flow, place_until(flow, seat)));

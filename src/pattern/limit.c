@@ -14,21 +14,17 @@
  * So in any span of time t no more than burst + rate * t / per pieces are given, as far as the clocks of the callers
  * agree. */
 #include "calendar/calendar.h"
+#include "pattern/edit.h"
 #include "pattern/names.h"
 #include "pattern/rows.h"
 
 #define COUNT_MOST   1000000000
 #define PER_USUAL_MS 1000
 #define PER_MOST_MS  (31 * 24 * 3600 * 1000ll)
-#define WAIT_MOST_MS 60000
 #define KEPT_S       (24 * 3600)
 #define SHARE_BYTES  100 /* of what a round may have: so many that one write serves thousands of calls */
 
-static const struct flow_table limits = {
-    "limits",
-    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
-    "expires"};
+static const struct flow_table limits = {"limits", FLOW_HASH("name"), "expires"};
 
 enum { TAKE_NAME, TAKE_RATE, TAKE_PER, TAKE_BURST, TAKE_COUNT, TAKE_WAIT };
 
@@ -61,15 +57,6 @@ static int64_t share_of(int64_t rate, int64_t per_ms)
     return (int64_t)(((__int128)per_ms * MS_NS + rate - 1) / rate);
 }
 
-static struct take take_of(const struct flow *flow)
-{
-    int64_t rate = flow_int(flow, TAKE_RATE);
-    return (struct take){.count = flow_int_or(flow, TAKE_COUNT, 1),
-                         .burst = flow_int_or(flow, TAKE_BURST, rate),
-                         .share_ns = share_of(rate, flow_int_or(flow, TAKE_PER, PER_USUAL_MS)),
-                         .wait_ms = flow_int_or(flow, TAKE_WAIT, 0)};
-}
-
 /* Moves *at_ns on where it is given. */
 static void take_settle(struct take *take, int64_t *at_ns, int64_t now_ns)
 {
@@ -94,17 +81,14 @@ static bool limit_write(struct flow *flow, int64_t seen_ns, int64_t at_ns, struc
 {
     int64_t now_ns = flow->now_ms * MS_NS;
     bool is_rested = seen_ns <= now_ns;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #at = :at, #mark = :mark, #rate = :rate, "
-        "#per = :per, #burst = :burst, #expires = :expires','ConditionExpression':'%r',%#,"
-        "'ExpressionAttributeValues':{':at':%N,':mark':%S,':rate':%N,':per':%N,':burst':%N,':expires':%N,"
-        "':seen':%N},%O}",
-        &limits, flow_text(flow, TAKE_NAME),
+    edit_item(
+        flow, &limits, flow_compose(flow, "{'name':%S}", flow_text(flow, TAKE_NAME)),
+        SLICE(
+            "SET #at = :at, #mark = :mark, #rate = :rate, #per = :per, #burst = :burst, #expires = :expires"),
         !is_rested ? SLICE("#at = :seen")
         : may_make ? SLICE("attribute_not_exists(#at) or #at <= :seen")
                    : SLICE("#at <= :seen"),
-        at_ns, mark,
+        "':at':%N,':mark':%S,':rate':%N,':per':%N,':burst':%N,':expires':%N,':seen':%N", at_ns, mark,
         flow_int(flow, TAKE_RATE), flow_int_or(flow, TAKE_PER, PER_USUAL_MS),
         flow_int_or(flow, TAKE_BURST, flow_int(flow, TAKE_RATE)), at_ns / MS_NS / 1000 + KEPT_S,
         is_rested ? now_ns : seen_ns);
@@ -142,19 +126,20 @@ static void round_lead(struct flow *flow, struct take *own)
 static void take_some(struct flow *flow)
 {
     struct take *take = arena_new(flow->arena, struct take);
-    *take = take_of(flow);
-    if (take->count > take->burst) {
-        flow_refuse(flow, 400, "bad-request",
+    int64_t rate = flow_int(flow, TAKE_RATE);
+    *take = (struct take){.count = flow_int_or(flow, TAKE_COUNT, 1),
+                          .burst = flow_int_or(flow, TAKE_BURST, rate),
+                          .share_ns = share_of(rate, flow_int_or(flow, TAKE_PER, PER_USUAL_MS)),
+                          .wait_ms = flow_int_or(flow, TAKE_WAIT, 0)};
+    if (take->count > take->burst)
+        task_refuse(flow, 400, "bad-request",
                     "count must not be larger than burst: it would never be given.");
-        return;
-    }
     struct flow_share share = {.what = take, .bytes = SHARE_BYTES};
     if (task_join(flow, flow_topic("limit round", flow_text(flow, TAKE_NAME), flow->world->prefix), share))
         round_lead(flow, take);
     else if (!take->is_settled) {
         flow->retry_after_ms = 1000;
-        flow_refuse(flow, 503, "busy", "The database did not get to it. Try again later.");
-        return;
+        task_refuse(flow, 503, "busy", "The database did not get to it. Try again later.");
     }
     if (take->is_given) {
         if (take->delay_ms) task_sleep(flow, take->delay_ms);
@@ -171,27 +156,22 @@ static void take_some(struct flow *flow)
 
 static const struct field name_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "the limit"}};
 
-static void refuse_unknown(struct flow *flow)
+static _Noreturn void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "no-such-limit", "There is no limit '%.*s'; the first call makes it.",
+    task_refuse(flow, 404, "no-such-limit", "There is no limit '%.*s'; the first call makes it.",
                 SLICE_ARG(flow_text(flow, TAKE_NAME)));
 }
 
 /* By the settings of whoever took last. */
 static void show_limit(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &limits,
-              flow_text(flow, TAKE_NAME));
-    struct slice item = flow_item(flow);
+    struct slice item = task_get(flow, &limits, "{'name':%S}", flow_text(flow, TAKE_NAME));
     int64_t rate = item_int(flow->arena, item, "rate", 1), per_ms = item_int(flow->arena, item, "per", 1);
     int64_t burst = item_int(flow->arena, item, "burst", 1), at_ns = item_int(flow->arena, item, "at", 0);
     int64_t now_ns = flow->now_ms * MS_NS, ahead_ns = at_ns > now_ns ? at_ns - now_ns : 0;
     struct take none = {.burst = burst, .share_ns = share_of(rate > 0 ? rate : 1, per_ms > 0 ? per_ms : 1)};
     take_settle(&none, &at_ns, now_ns);
-    if (!item.data) {
-        refuse_unknown(flow);
-        return;
-    }
+    if (!item.data) refuse_unknown(flow);
     flow_answer(flow, 200, "{'name':%s,'rate':%d,'per':%s,'burst':%d,'left':%d,'full':%s}",
                 flow_text(flow, TAKE_NAME), rate, duration_text(flow->arena, per_ms), burst, none.left,
                 moment_text(flow->arena, (now_ns + ahead_ns + MS_NS - 1) / MS_NS));
@@ -202,10 +182,8 @@ static void delete_limit(struct flow *flow)
     task_call(flow, "DeleteItem", "{'TableName':%T,'Key':{'name':%S},'ReturnValues':'ALL_OLD'}", &limits,
               flow_text(flow, TAKE_NAME));
     flow_forget(flow, memory_of(flow));
-    if (flow_item(flow).data)
-        flow_answer(flow, 200, "{'deleted':true}");
-    else
-        refuse_unknown(flow);
+    if (!flow_item(flow).data) refuse_unknown(flow);
+    flow_answer(flow, 200, "{'deleted':true}");
 }
 
 /* ---- all of them ---- */
@@ -220,9 +198,9 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 static void list_limits(struct flow *flow)
 {
-    struct names names = {.list = SLICE("limit"), .member = "limits", .word = "name", .key = "name",
-                          .table = &limits, .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(
+        flow,
+        (struct names){SLICE("limit"), "limits", "name", "name", .table = &limits, .tell = told_in_list}, 0);
 }
 
 /* ---- rows ---- */

@@ -25,16 +25,19 @@ struct listing *listing_new(struct flow *flow, int64_t most, bool newest_first)
     return listing;
 }
 
-struct slice listing_range(struct flow *flow, const struct listing *listing, struct slice after, struct slice before)
+struct slice listing_range(struct flow *flow, const struct listing *listing, struct slice after,
+                           struct slice before)
 {
     struct slice from = after.len ? after : SLICE("0");
     if (listing->newest_first) from = SLICE("0");
-    return flow_compose(flow, "':from':%S,':to':%S", from, listing->newest_first && after.len ? after : before);
+    return flow_compose(flow, "':from':%S,':to':%S", from,
+                        listing->newest_first && after.len ? after : before);
 }
 
 struct slice listing_members(struct flow *flow, const struct listing *listing)
 {
-    return flow_compose(flow, "'ScanIndexForward':%b,'Limit':%d", (int)!listing->newest_first, listing->most + 2);
+    return flow_compose(flow, "'ScanIndexForward':%b,'Limit':%d", (int)!listing->newest_first,
+                        listing->most + 2);
 }
 
 static bool is_behind(const struct listing *listing, struct slice one, struct slice other)

@@ -54,15 +54,13 @@
 
 const struct flow_table log_table = {"logs", FLOW_KEYS("log", "part"), NULL};
 
+/* clang-format off */
 const struct flow_table log_heads = {
     "log-heads",
-    "'KeySchema':[{'AttributeName':'partition','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'partition','AttributeType':'S'},"
-    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'touched','AttributeType':'N'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'news','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
-    "{'AttributeName':'touched','KeyType':'RANGE'}],'Projection':{'ProjectionType':'INCLUDE',"
-    "'NonKeyAttributes':['sequence','parents']}}]",
-    NULL};
+    "'KeySchema':[" FLOW_KEY("partition", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("partition", "S") ","
+    FLOW_TYPE("slot", "S") "," FLOW_TYPE("touched", "N") "],'GlobalSecondaryIndexes':["
+    FLOW_INDEX("news", "slot", "touched", "INCLUDE','NonKeyAttributes':['sequence','parents']") "]", NULL};
+/* clang-format on */
 
 const struct flow_table log_events = {"log-events", CHAIN_KEYS, "expires"};
 
@@ -150,11 +148,8 @@ int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parke
 bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
                 struct slice values)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'log':%S,'part':%S},'UpdateExpression':'%r','ConditionExpression':'%r',%#,"
-        "'ExpressionAttributeValues':{%A},'ReturnValues':'ALL_NEW'}",
-        &log_table, flow_text(flow, LOG_NAME), part, update, slice_of(condition), values);
+    edit_item(flow, &log_table, flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), part),
+              update, slice_of(condition), "%A", values);
     return !flow_failed(flow);
 }
 
@@ -217,9 +212,9 @@ void log_layout_forget(struct flow *flow)
 void log_layout_get(struct flow *flow, struct log_layout *layout)
 {
     log_layout_forget(flow);
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'log':%S,'part':{'S':'log'}},'ConsistentRead':true}",
-              &log_table, flow_text(flow, LOG_NAME));
-    log_layout_read(flow, flow_item(flow), layout);
+    struct slice item = task_get(flow, &log_table, "{'log':%S,'part':{'S':'log'}}",
+                                 flow_text(flow, LOG_NAME));
+    log_layout_read(flow, item, layout);
     struct log_layout kept = *layout;
     kept.created = kept.change = SLICE_NONE;
     flow_remember(flow, layout_topic(flow), (struct slice){(const char *)&kept, sizeof kept});
@@ -356,9 +351,9 @@ static void put_begin(struct flow *flow)
     struct slice log = flow_compose(
         flow,
         "{'log':%S,'part':{'S':'log'},'partitions':%N,'slots':%N,'version':{'N':'0'},"
-        "'next':%N,'created':%S,'id':%S%r}",
+        "'next':%N,'created':%S,'id':%S%[%?,'keep':%N%]}",
         flow_text(flow, LOG_NAME), wanted, slots, wanted, moment_text(flow->arena, flow->now_ms), id,
-        keep_s ? flow_compose(flow, ",'keep':%N", keep_s) : SLICE(""));
+        keep_s != 0, keep_s);
     names_note(flow, SLICE("log"), flow_text(flow, LOG_NAME));
     for (;; task_again(flow)) {
         task_call(flow, "PutItem",
@@ -414,26 +409,33 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 static void list_logs(struct flow *flow)
 {
-    struct names names = {.list = SLICE("log"),
-                          .member = "logs",
-                          .word = "log",
-                          .key = "log",
-                          .table = &log_table,
-                          .part = ",'part':{'S':'log'}",
-                          .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(flow,
+               (struct names){SLICE("log"), "logs", "log", "log", .table = &log_table,
+                              .part = ",'part':{'S':'log'}", .tell = told_in_list},
+               0);
 }
 
 /* ---- consumers that the server calls ---- */
 
-enum { PUSH_FUNCTION = LOG_GROUP + 1, PUSH_BATCH, PUSH_WINDOW, PUSH_ATTEMPTS, PUSH_BACKOFF, PUSH_PARALLEL, PUSH_BISECT,
-       PUSH_TIMEOUT, PUSH_PAUSED, PUSH_REPLY };
+enum {
+    PUSH_FUNCTION = LOG_GROUP + 1,
+    PUSH_BATCH,
+    PUSH_WINDOW,
+    PUSH_ATTEMPTS,
+    PUSH_BACKOFF,
+    PUSH_PARALLEL,
+    PUSH_BISECT,
+    PUSH_TIMEOUT,
+    PUSH_PAUSED,
+    PUSH_REPLY
+};
 
 static const struct field push_fields[] = {
     FIELD_LOG,
     FIELD_LOG_GROUP,
     [PUSH_FUNCTION] = {"function", IN_BODY, FIELD_THEN,
-                       .help = "what the server calls with each batch: a function, a URL or a call; []: nothing"},
+                       .help =
+                           "what the server calls with each batch: a function, a URL or a call; []: nothing"},
     [PUSH_BATCH] = {"batch", IN_BODY, FIELD_INT, .min = 1, .max = 1000,
                     .help = "at most so many events in a call (default: 100)"},
     [PUSH_WINDOW] = {"window", IN_BODY, FIELD_DURATION, .max = 300000,
@@ -454,9 +456,11 @@ static const struct field push_fields[] = {
 };
 
 static const struct drive_setting log_drive_settings[] = {
-    {"function", FIELD_THEN, DRIVE_NONE}, {"batch", FIELD_INT, 100},      {"window", FIELD_DURATION, DRIVE_NONE},
-    {"attempts", FIELD_INT, 5},           {"backoff", FIELD_DURATION, 1000}, {"parallel", FIELD_INT, 1},
-    {"bisect", FIELD_BOOL, true},         {"timeout", FIELD_DURATION, DRIVE_NONE}, {"paused", FIELD_BOOL, false},
+    {"function", FIELD_THEN, DRIVE_NONE},   {"batch", FIELD_INT, 100},
+    {"window", FIELD_DURATION, DRIVE_NONE}, {"attempts", FIELD_INT, 5},
+    {"backoff", FIELD_DURATION, 1000},      {"parallel", FIELD_INT, 1},
+    {"bisect", FIELD_BOOL, true},           {"timeout", FIELD_DURATION, DRIVE_NONE},
+    {"paused", FIELD_BOOL, false},
 };
 DRIVE_KIND(log);
 
@@ -467,7 +471,8 @@ struct drive_thing log_drive_thing(struct flow *flow, struct slice group)
 
 static void tell_push(struct flow *flow, const struct drive_thing *thing, struct slice drive)
 {
-    flow_answer(flow, 200, "{'log':%s,'name':%s%A}", thing->name, thing->part, drive_members(flow, thing, drive));
+    flow_answer(flow, 200, "{'log':%s,'name':%s%A}", thing->name, thing->part,
+                drive_members(flow, thing, drive));
 }
 
 static void push_begin(struct flow *flow)

@@ -5,6 +5,7 @@
 
 #include "pattern/chain.h"
 #include "pattern/drive.h"
+#include "pattern/edit.h"
 #include "pattern/flow.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
@@ -23,7 +24,7 @@ extern const struct flow_table log_table, log_heads, log_events, log_positions, 
 
 /* All rows begin with the log; those of a consumer group go on with its name. */
 enum { LOG_NAME, LOG_GROUP };
-#define FIELD_LOG FIELD_IN_PATH("log", 200, "the log")
+#define FIELD_LOG       FIELD_IN_PATH("log", 200, "the log")
 #define FIELD_LOG_GROUP FIELD_IN_PATH("name", 200, "the group of consumers")
 
 /* ---- log.c: the layout ---- */
@@ -95,7 +96,8 @@ struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *c
 /* The partition that a text means, also "parked" where it may; what is none ends the task with a refusal. */
 int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parked);
 /* Updates an item of the table of logs, by its part; false: the condition did not hold. `values`: "':a':{...}". */
-bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition, struct slice values);
+bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
+                struct slice values);
 /* Something was appended, or became free to be read. */
 uint64_t log_topic(const struct flow *flow);
 /* The array of a table in a BatchGetItem's reply. */
@@ -111,11 +113,11 @@ const char *log_entry(struct flow *flow, struct slice key, struct slice data, st
 
 /* Where a page may be put behind, also where all pages have ended by their age. True: it is what this process
  * remembers. */
-bool log_end_guess(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
-                   struct chain_end *end);
+bool log_end_guess(struct flow *flow, const struct log_layout *layout, int64_t partition,
+                   const struct chain *chain, struct chain_end *end);
 /* Says of the partition, before something is put behind its end, that it has news. */
-void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition, const struct chain *chain,
-               const struct chain_end *end, size_t count);
+void log_touch(struct flow *flow, const struct log_layout *layout, int64_t partition,
+               const struct chain *chain, const struct chain_end *end, size_t count);
 /* The head; SLICE_NONE: nothing was ever put into the partition. Its `sequence` is at most the last number. */
 struct slice log_head_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
 
@@ -278,13 +280,16 @@ void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned co
 /* The position's item, which a consumer holds while it works. */
 struct held log_position(struct flow *flow, int64_t partition);
 /* A position as it was read, but for what is left to do of parking an event of it (log_ack.c). */
-struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition, struct slice item);
+struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition,
+                             struct slice item);
 /* A group as it was read, but for what is left to do of a replay (log_replay.c). */
 struct slice log_replay_finish(struct flow *flow, struct slice item);
 /* Where the group stands by the position's item: -1 where that is to be found by `since`. */
-int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition, struct slice item);
+int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,
+                        struct slice item);
 /* Finds, by halves, the number of the last event before a time. */
-int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition, int64_t time_ms);
+int64_t log_position_before(struct flow *flow, const struct log_layout *layout, int64_t partition,
+                            int64_t time_ms);
 /* Before it nothing of the slot is unread; in seconds. */
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot);
 /* "group/GROUP" */

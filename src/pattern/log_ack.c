@@ -15,8 +15,6 @@
 #include "pattern/log.h"
 
 #define REASON_BYTES 4096
-#define LIST_MOST    1000
-#define LIST_USUAL   100
 
 /* clang-format off */
 enum { ACT_PARTITION = LOG_GROUP + 1, ACT_FENCE, ACT_SEQUENCE, ACT_MORE };
@@ -37,9 +35,9 @@ static void tell_position(struct flow *flow, struct slice item)
 {
     bool is_held = item_has(flow->arena, item, "owner");
     if (!is_held) flow_wake(flow, log_topic(flow));
-    flow_answer(flow, 200, "{'partition':%s,'position':%d,'held':%b%r}", flow_text(flow, ACT_PARTITION),
-                item_int(flow->arena, item, "position", 0), (int)is_held,
-                is_held ? flow_compose(flow, ",'until':%s", hold_until_text(flow, item)) : SLICE(""));
+    flow_answer(flow, 200, "{'partition':%s,'position':%d,'held':%b%[%?,'until':%s%]}",
+                flow_text(flow, ACT_PARTITION), item_int(flow->arena, item, "position", 0), (int)is_held,
+                is_held, hold_until_text(flow, item));
 }
 
 /* Where the fence does not fit, or the number was not given, the task ends. */
@@ -169,7 +167,7 @@ static bool park(struct flow *flow, const struct intent *intent, struct slice *p
 {
     int64_t given = item_int(flow->arena, *position, "given", 0);
     bool is_last = given == sequence;
-    struct slice reason = flow_given(flow, ACT_MORE) ? flow_text(flow, ACT_MORE) : SLICE("no reason given");
+    struct slice reason = flow_text_or(flow, ACT_MORE, SLICE("no reason given"));
     struct intent_change change = {
         .redo = flow_compose(flow, "{'M':{'sequence':%N,'reason':%S,'parked':%S}}", sequence, reason,
                              moment_text(flow->arena, flow->now_ms)),

@@ -30,7 +30,7 @@ const struct field log_append_fields[] = {
     FIELD_LOG,
     [APPEND_KEY] = {"key", IN_BODY, FIELD_NAME, .max = KEY_MOST,
                     .help = "events of one key stay in order; their partition is found by it"},
-    [APPEND_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what happened"},
+    [APPEND_DATA] = {"data", IN_BODY, FIELD_JSON, .is_unchecked = true, .help = "what happened"},
     [APPEND_TOKEN] = {"token", IN_BODY, FIELD_NAME, .max = TOKEN_MOST,
                       .help = "a repeated call with the same token appends nothing, for a day"},
     [APPEND_EVENTS] = {"events", IN_BODY, FIELD_LIST,
@@ -226,10 +226,11 @@ static bool take_events(struct flow *flow, struct append *append)
         if (!event_fits(flow, i, event)) return false;
         event->hash = hash_bytes(event->key);
         const char *wrong = log_entry(flow, event->key, event->data, &event->entry.value);
-        if (wrong) {
+        if (wrong && flow_given(flow, APPEND_EVENTS))
             flow_refuse(flow, 400, "bad-request", "event %zu: data cannot be stored: %s.", i, wrong);
-            return false;
-        }
+        else if (wrong)
+            flow_refuse(flow, 400, "bad-request", "data cannot be stored: %s.", wrong);
+        if (wrong) return false;
         if (!event->entry.token.data) event->entry.token = token_of_call(flow, append, i);
         if (event->entry.token.data)
             event->entry.mark = log_hex(flow, event->hash * 31 + hash_bytes(event->data));
@@ -487,32 +488,6 @@ static void batch_append(struct flow *flow, struct append *append, struct batch 
 
 /* ---- the answer ---- */
 
-static void put_result(struct flow *flow, const struct event *event)
-{
-    if (event->is_reused)
-        buf_text(flow->body, "{\"error\":\"token-reused\"}");
-    else
-        flow_put(flow, flow->body, "{'partition':'%d','sequence':%d%A}", event->partition,
-                 event->entry.number, event->entry.is_repeated ? SLICE(",\"repeated\":true") : SLICE(""));
-}
-
-static void append_tell(struct flow *flow, const struct append *append)
-{
-    bool has_reused = false;
-    for (size_t i = 0; i < append->count; i++) has_reused |= append->events[i].is_reused;
-    if (has_reused && append->count == 1) {
-        flow_refuse(flow, 422, "token-reused", "This token belongs to another event.");
-        return;
-    }
-    if (flow_given(flow, APPEND_EVENTS)) buf_text(flow->body, "{\"events\":[");
-    for (size_t i = 0; i < append->count; i++) {
-        if (i) buf_byte(flow->body, ',');
-        put_result(flow, &append->events[i]);
-    }
-    if (flow_given(flow, APPEND_EVENTS)) buf_text(flow->body, "]}");
-    flow_finish(flow, has_reused ? 422 : 201);
-}
-
 void log_append_begin(struct flow *flow)
 {
     struct append *append = arena_new(flow->arena, struct append);
@@ -529,5 +504,22 @@ void log_append_begin(struct flow *flow)
     }
     for (size_t i = 0; append->expectation && i < append->count; i++)
         if (!append->events[i].entry.number) refuse_unexpected(flow, append->expectation);
-    append_tell(flow, append);
+    bool has_reused = false;
+    for (size_t i = 0; i < append->count; i++) has_reused |= append->events[i].is_reused;
+    if (has_reused && append->count == 1) {
+        flow_refuse(flow, 422, "token-reused", "This token belongs to another event.");
+        return;
+    }
+    if (flow_given(flow, APPEND_EVENTS)) buf_text(flow->body, "{\"events\":[");
+    for (size_t i = 0; i < append->count; i++) {
+        if (i) buf_byte(flow->body, ',');
+        const struct event *event = &append->events[i];
+        if (event->is_reused)
+            buf_text(flow->body, "{\"error\":\"token-reused\"}");
+        else
+            flow_put(flow, flow->body, "{'partition':'%d','sequence':%d%A}", event->partition,
+                     event->entry.number, event->entry.is_repeated ? SLICE(",\"repeated\":true") : SLICE(""));
+    }
+    if (flow_given(flow, APPEND_EVENTS)) buf_text(flow->body, "]}");
+    flow_finish(flow, has_reused ? 422 : 201);
 }

@@ -42,18 +42,6 @@ static struct slice change_text(struct flow *flow, const struct log_change *chan
     return flow_compose(flow, "{'M':{'olds':{'L':[%A]},'news':{'L':[%A]}}}", olds, news);
 }
 
-static struct log_change change_read(struct flow *flow, struct slice attribute)
-{
-    struct log_change change = {0};
-    struct slice value, map = raw_member(flow->arena, attribute, "M");
-    raw_each (flow->arena, item_content(flow->arena, map, "olds"), &value)
-        if (change.old_count < 2) change.olds[change.old_count++] = attribute_int(flow->arena, value, 0);
-    raw_each (flow->arena, item_content(flow->arena, map, "news"), &value)
-        if (change.new_count < 2)
-            log_range_read(flow, raw_member(flow->arena, value, "M"), &change.news[change.new_count++]);
-    return change;
-}
-
 /* The new partitions as a seal names them. */
 static struct slice children_of(struct flow *flow, const struct log_change *change)
 {
@@ -107,7 +95,13 @@ static void routes_write(struct flow *flow, const struct log_layout *layout, con
 void log_change_finish(struct flow *flow, const struct log_layout *layout)
 {
     if (!layout->change.data) return;
-    struct log_change change = change_read(flow, layout->change);
+    struct log_change change = {0};
+    struct slice value, map = raw_member(flow->arena, layout->change, "M");
+    raw_each (flow->arena, item_content(flow->arena, map, "olds"), &value)
+        if (change.old_count < 2) change.olds[change.old_count++] = attribute_int(flow->arena, value, 0);
+    raw_each (flow->arena, item_content(flow->arena, map, "news"), &value)
+        if (change.new_count < 2)
+            log_range_read(flow, raw_member(flow->arena, value, "M"), &change.news[change.new_count++]);
     struct slice parents = SLICE(""), children = children_of(flow, &change);
     int64_t time_ms = 0, base = 0;
     for (unsigned i = 0; i < change.old_count; i++) {

@@ -42,9 +42,7 @@ const char *log_entry(struct flow *flow, struct slice key, struct slice data, st
 
 struct slice log_head_get(struct flow *flow, const struct log_layout *layout, int64_t partition)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'partition':%S},'ConsistentRead':true}", &log_heads,
-              log_key(flow, layout, partition));
-    return flow_item(flow);
+    return task_get(flow, &log_heads, "{'partition':%S}", log_key(flow, layout, partition));
 }
 
 /* As this process has seen the head last. */

@@ -2,7 +2,7 @@
 #include "calendar/calendar.h"
 #include "pattern/log.h"
 
-#define LIST_MOST    100 /* partitions: their heads are read by one BatchGetItem */
+#define HEADS_MOST   100 /* partitions: their heads are read by one BatchGetItem */
 #define EVENTS_MOST  1000
 #define EVENTS_USUAL 100
 
@@ -12,7 +12,7 @@ enum { GET_LIMIT = LOG_NAME + 1, GET_AFTER };
 
 const struct field log_get_fields[] = {
     FIELD_LOG,
-    [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
+    [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = HEADS_MOST,
                    .help = "so many partitions at most (default: 100)"},
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 16, .help = "the \"next\" of the page before"},
 };
@@ -63,12 +63,12 @@ void log_get_begin(struct flow *flow)
     struct log_routes *routes = NULL;
     struct slice keys = SLICE(""), consumers = SLICE(""), log = log_items_read(flow, &routes, &consumers);
     struct log_layout layout;
-    struct log_range shown[LIST_MOST];
+    struct log_range shown[HEADS_MOST];
     unsigned count = 0;
     uint64_t at = 0;
     log_layout_read(flow, log, &layout);
     bool is_all = flow_given(flow, GET_AFTER) && log_hex_read(flow_text(flow, GET_AFTER), &at) && ++at == 0;
-    while (!is_all && count < (unsigned)flow_int_or(flow, GET_LIMIT, LIST_MOST)) {
+    while (!is_all && count < (unsigned)flow_int_or(flow, GET_LIMIT, HEADS_MOST)) {
         struct log_range range = log_open_at(&layout, &routes, at);
         keys = flow_compose(flow, "%A%,{'partition':%S}", keys, log_key(flow, &layout, range.partition));
         shown[count++] = range;

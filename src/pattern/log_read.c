@@ -122,9 +122,9 @@ static bool lease_write(struct flow *flow, const struct log_group *group,
             flow, " and %r and (attribute_not_exists(#generation) or #generation <= :generation)",
             seen.data ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)")),
         .values = flow_compose(
-            flow, ",':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N%r",
-            lease_ms, given->last, given->page, candidate->position, group->generation, group->turn,
-            seen.data ? flow_compose(flow, ",':seen':%A", seen) : SLICE(""))};
+            flow,
+            ",':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N%[,':seen':%A%]",
+            lease_ms, given->last, given->page, candidate->position, group->generation, group->turn, seen)};
     if (hold_state(flow, item, owner) == HOLD_IS_MINE &&
         attribute_int(flow->arena, seen, -1) == candidate->position) {
         also.values = flow_compose(flow, "%A,':until':%N", also.values, hold_until_ms(flow, lease_ms));
@@ -168,7 +168,8 @@ static struct log_candidate *take_from_page(struct flow *flow, struct log_scan *
                                             struct given *given, int64_t *held_until_ms)
 {
     int64_t only = LOG_PARKED;
-    if (flow_given(flow, READ_PARTITION)) only = log_partition_of(flow, flow_text(flow, READ_PARTITION), true);
+    if (flow_given(flow, READ_PARTITION))
+        only = log_partition_of(flow, flow_text(flow, READ_PARTITION), true);
     for (unsigned i = 0; i < scan->count; i++) {
         struct log_candidate *candidate = &scan->candidates[i];
         if (candidate->news != LOG_UNREAD || tried[i]) continue;

@@ -79,15 +79,13 @@ static void replay_carry_out(struct flow *flow, struct slice group)
 {
     struct slice redo = item_content(flow->arena, group, "redo");
     struct held held = log_position(flow, item_int(flow->arena, redo, "partition", 0));
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #position = :position, #generation = :generation, "
-        "#replayed = :turn, #fence = if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn',"
-        "'ConditionExpression':'attribute_not_exists(#replayed) or #replayed < :turn',%#,"
-        "'ExpressionAttributeValues':{':position':%A,':generation':%A,':turn':%A,':zero':{'N':'0'},"
-        "':one':{'N':'1'}}}",
-        held.table, held.key, item_attribute(flow->arena, redo, "position"),
-        item_attribute(flow->arena, group, "generation"), item_attribute(flow->arena, group, "turn"));
+    edit_item(flow, held.table, held.key,
+              SLICE("SET #position = :position, #generation = :generation, #replayed = :turn, #fence = "
+                    "if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn"),
+              SLICE("attribute_not_exists(#replayed) or #replayed < :turn"),
+              "':position':%A,':generation':%A,':turn':%A,':zero':{'N':'0'},':one':{'N':'1'}",
+              item_attribute(flow->arena, redo, "position"), item_attribute(flow->arena, group, "generation"),
+              item_attribute(flow->arena, group, "turn"));
     flow_wake(flow, log_topic(flow));
 }
 

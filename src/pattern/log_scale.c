@@ -112,9 +112,8 @@ struct log_scale log_scale_of(struct flow *flow, struct slice item)
 struct slice log_scale_member(struct flow *flow, const struct log_scale *scale)
 {
     if (!scale->above) return SLICE("");
-    return flow_compose(flow, ",'scale':{'split_above':%s%A,'partitions':%d}", rate_text(flow, scale->above),
-                        scale->below ? flow_compose(flow, ",'merge_below':%s", rate_text(flow, scale->below))
-                                     : SLICE(""),
+    return flow_compose(flow, ",'scale':{'split_above':%s%[%?,'merge_below':%s%],'partitions':%d}",
+                        rate_text(flow, scale->above), scale->below != 0, rate_text(flow, scale->below),
                         scale->partitions);
 }
 
@@ -129,8 +128,7 @@ static struct slice state_key(struct flow *flow)
 
 static struct slice state_get(struct flow *flow, struct slice key)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &log_heads, key);
-    return flow_item(flow);
+    return task_get(flow, &log_heads, "%A", key);
 }
 
 struct slice log_scale_state(struct flow *flow, const struct log_layout *layout)
@@ -292,15 +290,12 @@ static bool state_put(struct flow *flow, struct slice key, struct slice state, c
                  samples[i].hot_s, samples[i].cold_s);
     struct slice map = arena_take(flow->arena, &rates);
     struct slice at = item_attribute(flow->arena, state, "at");
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #at = :now, #touched = :due, #rates = :rates',"
-        "'ConditionExpression':'#id = :id and %r',%#,'ExpressionAttributeValues':{':now':%N,':due':%N,"
-        "':rates':{'M':{%A}},':id':%A%A}}",
-        &log_heads, key, at.data ? SLICE("#at = :seen") : SLICE("attribute_not_exists(#at)"), flow->now_ms,
-        flow->now_ms / 1000 + (is_idle ? SAMPLE_IDLE_S : SAMPLE_S), map,
-        item_attribute(flow->arena, state, "id"),
-        at.data ? flow_compose(flow, ",':seen':%A", at) : SLICE(""));
+    edit_item(flow, &log_heads, key, SLICE("SET #at = :now, #touched = :due, #rates = :rates"),
+              flow_compose(flow, "#id = :id and %r",
+                           at.data ? SLICE("#at = :seen") : SLICE("attribute_not_exists(#at)")),
+              "':now':%N,':due':%N,':rates':{'M':{%A}},':id':%A%[,':seen':%A%]", flow->now_ms,
+              flow->now_ms / 1000 + (is_idle ? SAMPLE_IDLE_S : SAMPLE_S), map,
+              item_attribute(flow->arena, state, "id"), at);
     return !flow_failed(flow);
 }
 
@@ -319,11 +314,8 @@ static void change_note(struct flow *flow, struct slice key, struct slice state,
     if (item_has(flow->arena, state, "changes"))
         raw_each (flow->arena, item_content(flow->arena, state, "changes"), &older)
             if (kept++ < CHANGES_KEPT) list = flow_compose(flow, "%A,%A", list, older);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #changes = :list','ConditionExpression':'#id = :id',%#,"
-        "'ExpressionAttributeValues':{':list':{'L':[%A]},':id':%A}}",
-        &log_heads, key, list, item_attribute(flow->arena, state, "id"));
+    edit_item(flow, &log_heads, key, SLICE("SET #changes = :list"), SLICE("#id = :id"),
+              "':list':{'L':[%A]},':id':%A", list, item_attribute(flow->arena, state, "id"));
 }
 
 static void look_at(struct flow *flow, struct slice key)

@@ -66,15 +66,6 @@ void log_group_get(struct flow *flow, struct log_layout *layout, struct log_grou
     group_read(flow, log_replay_finish(flow, group_item), group);
 }
 
-static void group_make(struct flow *flow, struct log_group *group)
-{
-    task_call(flow, "PutItem",
-              "{'TableName':%T,'Item':{'log':%S,'part':%S,'turn':{'N':'0'},'generation':{'N':'0'},"
-              "'since':{'N':'0'}},'ConditionExpression':'attribute_not_exists(part)',%O}",
-              &log_table, flow_text(flow, LOG_NAME), log_group_part(flow));
-    if (flow_failed(flow)) group_read(flow, flow_item(flow), group);
-}
-
 struct held log_position(struct flow *flow, int64_t partition)
 {
     return (struct held){&log_positions,
@@ -145,22 +136,6 @@ static int64_t position_first(struct flow *flow, const struct log_candidate *can
     return last;
 }
 
-/* Finds the positions of a page. */
-static void take_positions(struct flow *flow, struct log_scan *scan)
-{
-    int64_t partitions[LOG_PAGE];
-    struct slice items[LOG_PAGE];
-    for (unsigned i = 0; i < scan->count; i++) partitions[i] = scan->candidates[i].partition;
-    log_positions_get(flow, partitions, scan->count, items);
-    for (unsigned i = 0; i < scan->count; i++) {
-        struct log_candidate *candidate = &scan->candidates[i];
-        candidate->item = log_park_finish(flow, &scan->layout, candidate->partition, items[i]);
-        candidate->position = log_position_of(flow, &scan->group, candidate->partition, candidate->item);
-        if (!candidate->position) candidate->position = position_first(flow, candidate);
-        candidate->news = news_of(flow, scan, candidate);
-    }
-}
-
 void log_scan_check(struct flow *flow, struct log_scan *scan)
 {
     struct buf keys = {0};
@@ -193,7 +168,13 @@ void log_scan_begin(struct flow *flow, struct log_scan *scan, bool makes_group)
     *scan = (struct log_scan){.overlap_s = flow->world->skew_ms ? OVERLAP_REMOTE_S : OVERLAP_S};
     log_group_get(flow, &scan->layout, &scan->group);
     if (!scan->group.item.data && !makes_group) log_refuse_group(flow);
-    if (!scan->group.item.data) group_make(flow, &scan->group);
+    if (!scan->group.item.data) {
+        task_call(flow, "PutItem",
+                  "{'TableName':%T,'Item':{'log':%S,'part':%S,'turn':{'N':'0'},'generation':{'N':'0'},"
+                  "'since':{'N':'0'}},'ConditionExpression':'attribute_not_exists(part)',%O}",
+                  &log_table, flow_text(flow, LOG_NAME), log_group_part(flow));
+        if (flow_failed(flow)) group_read(flow, flow_item(flow), &scan->group);
+    }
     scan->parked_is_next = scan->group.again != 0;
     scan->slot = (unsigned)flow_random_below(flow, (uint64_t)scan->layout.slots);
 }
@@ -253,7 +234,20 @@ bool log_scan_page(struct flow *flow, struct log_scan *scan)
     } else {
         while (scan->count < LOG_PAGE && scan->slots_done < scan->layout.slots) take_slot(flow, scan);
     }
-    if (scan->count) take_positions(flow, scan);
+    if (scan->count) {
+        /* Finds the positions of a page. */
+        int64_t partitions[LOG_PAGE];
+        struct slice items[LOG_PAGE];
+        for (unsigned i = 0; i < scan->count; i++) partitions[i] = scan->candidates[i].partition;
+        log_positions_get(flow, partitions, scan->count, items);
+        for (unsigned i = 0; i < scan->count; i++) {
+            struct log_candidate *candidate = &scan->candidates[i];
+            candidate->item = log_park_finish(flow, &scan->layout, candidate->partition, items[i]);
+            candidate->position = log_position_of(flow, &scan->group, candidate->partition, candidate->item);
+            if (!candidate->position) candidate->position = position_first(flow, candidate);
+            candidate->news = news_of(flow, scan, candidate);
+        }
+    }
     return scan->count;
 }
 

@@ -80,18 +80,6 @@ static void entry_clear(struct entry *entry)
     *entry = (struct entry){0};
 }
 
-static void entry_write(struct entry *entry, uint64_t topic, struct slice what)
-{
-    if (entry->room < what.len || entry->room > 2 * what.len + 64) {
-        entry_clear(entry);
-        entry->room = what.len + 16;
-        entry->data = must_alloc(entry->room);
-    }
-    entry->topic = topic;
-    entry->len = what.len;
-    memcpy(entry->data, what.data, what.len);
-}
-
 static void remember(void *self, uint64_t topic, struct slice what)
 {
     struct memory *memory = self;
@@ -100,7 +88,14 @@ static void remember(void *self, uint64_t topic, struct slice what)
     pthread_mutex_lock(&memory->locks[place % LOCKS]);
     if (what.data && what.len <= LIMIT_REMEMBERED_BYTES) {
         struct entry *entry = entry_to_fill(set, topic);
-        entry_write(entry, topic, what);
+        if (entry->room < what.len || entry->room > 2 * what.len + 64) {
+            entry_clear(entry);
+            entry->room = what.len + 16;
+            entry->data = must_alloc(entry->room);
+        }
+        entry->topic = topic;
+        entry->len = what.len;
+        memcpy(entry->data, what.data, what.len);
         entry->written = set->writes++;
     } else {
         struct entry *entry = entry_find(set, topic);

@@ -6,7 +6,6 @@
 #include "pattern/listing.h"
 #include "pattern/slots.h"
 
-#define LIST_USUAL   100
 #define OLD_MS       (2 * NAMES_FRESH_MS)
 #define THINGS_BATCH LIMIT_BATCH_GET_KEYS
 
@@ -60,22 +59,19 @@ static struct listing *entries_read(struct flow *flow, const struct names *names
     struct slice after = flow_text(flow, fields + NAMES_AFTER),
                  prefix = flow_text(flow, fields + NAMES_PREFIX);
     struct listing *listing = listing_new(flow, flow_int_or(flow, fields + NAMES_LIMIT, LIST_USUAL), false);
-    bool has_after = flow_given(flow, fields + NAMES_AFTER),
-         has_prefix = flow_given(flow, fields + NAMES_PREFIX);
-    if (has_after && has_prefix && !slice_starts(after, prefix))
+    if (after.data && prefix.data && !slice_starts(after, prefix))
         task_refuse(flow, 400, "bad-request",
                     "after does not begin with prefix: it must be the \"next\" of a page.");
     int64_t slot_count = slots_read(flow, &slots);
     for (int64_t slot = 0; slot < slot_count; slot++) {
         struct slice list = arena_printf(flow->arena, "%.*s/%d", SLICE_ARG(names->list), (int)slot);
-        struct slice start = has_after ? flow_compose(flow, "{'list':%S,'name':%S}", list, after)
-                                       : SLICE_NONE;
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#list = :list%r',%#,"
-                  "'ExpressionAttributeValues':{':list':%S%A},'ConsistentRead':true,'Limit':%d%A}",
-                  &names_table, has_prefix ? SLICE(" and begins_with(#name, :prefix)") : SLICE(""), list,
-                  has_prefix ? flow_compose(flow, ",':prefix':%S", prefix) : SLICE(""), listing->most + 1,
-                  page_from(flow, start));
+
+        task_call(
+            flow, "Query",
+            "{'TableName':%T,'KeyConditionExpression':'#list = :list%[%? and begins_with(#name, :prefix)%]',%#,"
+            "'ExpressionAttributeValues':{':list':%S%[,':prefix':%S%]},'ConsistentRead':true,'Limit':%d"
+            "%[,'ExclusiveStartKey':{'list':%S,'name':%S}%]}",
+            &names_table, prefix.data != NULL, list, prefix, listing->most + 1, list, after);
         listing_take(flow, listing, "name", SLICE(""));
     }
     return listing;
@@ -112,21 +108,6 @@ static void things_get(struct flow *flow, const struct names *names, const struc
     }
 }
 
-/* The last child of each thing that has no item. */
-static void things_find(struct flow *flow, const struct names *names, const struct listing *page,
-                        struct slice *things)
-{
-    for (int64_t i = 0; i < page->count; i++) {
-        if (things[i].data) continue;
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#key = :name','ExpressionAttributeNames':{'#key':%s},"
-            "'ExpressionAttributeValues':{':name':%S},'ScanIndexForward':false,'Limit':1}",
-            names->children, slice_of(names->key), page->entries[i].order);
-        things[i] = raw_first(flow->arena, flow_items(flow));
-    }
-}
-
 /* NA2. */
 static void entry_remove(struct flow *flow, struct slice entry)
 {
@@ -138,24 +119,35 @@ static void entry_remove(struct flow *flow, struct slice entry)
               &names_table, item_members(flow->arena, entry, "list name"), entered_ms);
 }
 
-void names_list(struct flow *flow, const struct names *names, unsigned fields)
+void names_list(struct flow *flow, struct names names, unsigned fields)
 {
-    struct listing *page = entries_read(flow, names, fields);
+    struct listing *page = entries_read(flow, &names, fields);
     struct slice *things = arena_zero(flow->arena, (size_t)(page->count + 1) * sizeof *things);
     struct slice *told = arena_zero(flow->arena, (size_t)(page->count + 1) * sizeof *told);
-    for (int64_t i = 0; names->table && i < page->count; i += THINGS_BATCH)
-        things_get(flow, names, page, i, things);
-    if (names->children) things_find(flow, names, page, things);
+    for (int64_t i = 0; names.table && i < page->count; i += THINGS_BATCH)
+        things_get(flow, &names, page, i, things);
+    if (names.children) {
+        /* The last child of each thing that has no item. */
+        for (int64_t i = 0; i < page->count; i++) {
+            if (things[i].data) continue;
+            task_call(
+                flow, "Query",
+                "{'TableName':%T,'KeyConditionExpression':'#key = :name','ExpressionAttributeNames':{'#key':%s},"
+                "'ExpressionAttributeValues':{':name':%S},'ScanIndexForward':false,'Limit':1}",
+                names.children, slice_of(names.key), page->entries[i].order);
+            things[i] = raw_first(flow->arena, flow_items(flow));
+        }
+    }
     for (int64_t i = 0; i < page->count; i++) {
-        if (things[i].data) told[i] = names->tell ? names->tell(flow, things[i]) : SLICE("");
+        if (things[i].data) told[i] = names.tell ? names.tell(flow, things[i]) : SLICE("");
         if (!told[i].data) entry_remove(flow, page->entries[i].item);
     }
-    flow_put(flow, flow->body, "{%s:[", slice_of(names->member));
+    flow_put(flow, flow->body, "{%s:[", slice_of(names.member));
     for (int64_t i = 0; i < page->count; i++) {
         /* where the slots became more, a name that was entered again stands in two */
         bool is_twice = i && slice_equal(page->entries[i].order, page->entries[i - 1].order);
         if (told[i].data && !is_twice)
-            flow_put(flow, flow->body, "%,{%s:%s%A}", slice_of(names->word), page->entries[i].order, told[i]);
+            flow_put(flow, flow->body, "%,{%s:%s%A}", slice_of(names.word), page->entries[i].order, told[i]);
     }
     listing_finish(flow, page);
 }

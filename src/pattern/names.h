@@ -50,6 +50,6 @@ struct names {
     struct slice (*tell)(struct flow *flow, struct slice item);
 };
 /* A page. `fields`: where those of FIELDS_NAMES begin. */
-void names_list(struct flow *flow, const struct names *names, unsigned fields);
+void names_list(struct flow *flow, struct names names, unsigned fields);
 
 #endif

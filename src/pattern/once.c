@@ -22,15 +22,10 @@
 
 #define KEEP_USUAL_MS (24 * 3600 * 1000ll)
 #define KEEP_MOST_MS  (366 * 24 * 3600 * 1000ll)
-#define WAIT_MOST_MS  60000
 #define FENCE_KEPT_S  (2 * 24 * 3600) /* beyond the end of a hold, so that no fence is given twice */
 #define ERROR_BYTES   4096
 
-static const struct flow_table once_table = {
-    "once",
-    "'KeySchema':[{'AttributeName':'id','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'id','AttributeType':'S'}]",
-    "expires"};
+static const struct flow_table once_table = {"once", FLOW_HASH("id"), "expires"};
 
 enum { NAME, KEY };
 #define FIELDS_ONCE                                                                                          \
@@ -63,9 +58,7 @@ static uint64_t topic_of(struct flow *flow)
 
 static struct slice read_item(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'id':%S},'ConsistentRead':true}", &once_table,
-              id_of(flow));
-    return flow_item(flow);
+    return task_get(flow, &once_table, "{'id':%S}", id_of(flow));
 }
 
 static bool is_forgotten(struct flow *flow, struct slice item)
@@ -80,9 +73,9 @@ static bool is_in(struct flow *flow, struct slice item, struct slice state)
            slice_equal(item_text(flow->arena, item, "state"), state);
 }
 
-static void refuse_unknown(struct flow *flow)
+static _Noreturn void refuse_unknown(struct flow *flow)
 {
-    flow_refuse(flow, 404, "not-begun", "Nobody has begun '%.*s' of '%.*s', or it is forgotten.",
+    task_refuse(flow, 404, "not-begun", "Nobody has begun '%.*s' of '%.*s', or it is forgotten.",
                 SLICE_ARG(flow_text(flow, KEY)), SLICE_ARG(flow_text(flow, NAME)));
 }
 
@@ -138,19 +131,11 @@ static bool begin_take(struct flow *flow, struct slice owner, struct slice input
         .remove = input.data ? SLICE(" REMOVE #result, #ended, #kept")
                              : SLICE(" REMOVE #result, #ended, #kept, #input"),
         .condition = input.data ? SLICE(MAY_BEGIN SAME_INPUT) : SLICE(MAY_BEGIN),
-        .values = flow_compose(flow,
-                               ",':done':{'S':'DONE'},':running':{'S':'RUNNING'},':second':%N,':keep':%N,"
-                               "':expires':%N%A",
-                               second, keep_s, second + for_ms / 1000 + FENCE_KEPT_S,
-                               input.data ? flow_compose(flow, ",':input':%S", input) : SLICE(""))};
+        .values = flow_compose(
+            flow,
+            ",':done':{'S':'DONE'},':running':{'S':'RUNNING'},':second':%N,':keep':%N,':expires':%N%[,':input':%S%]",
+            second, keep_s, second + for_ms / 1000 + FENCE_KEPT_S, input)};
     return hold_take(flow, &held, owner, for_ms, HOLD_FREE, &also);
-}
-
-static void tell_begun(struct flow *flow, struct slice item)
-{
-    flow_wake_kin_at(flow, topic_of(flow), hold_of(flow, item).until_ms + 1);
-    flow_answer(flow, 201, "{'state':'BEGUN','fence':%d,'until':%s}", hold_of(flow, item).fence,
-                hold_until_text(flow, item));
 }
 
 /* The same owner again: its reply was lost, or it was started again. */
@@ -172,45 +157,38 @@ static bool has_other_input(struct flow *flow, struct slice item, struct slice i
 static void begin_once(struct flow *flow)
 {
     int64_t until_ms = flow->now_ms + flow_int_or(flow, BEGIN_WAIT, 0);
-    struct slice owner = flow_given(flow, BEGIN_OWNER) ? flow_text(flow, BEGIN_OWNER) : flow_new_id(flow);
+    struct slice owner = flow_text_or(flow, BEGIN_OWNER, flow_new_id(flow));
     struct slice input = flow_given(flow, BEGIN_INPUT) ? token_digest(flow, flow_text(flow, BEGIN_INPUT))
                                                        : SLICE_NONE;
     bool may_take = true;
     flow_look(flow);
-    for (;;) {
-        if (may_take && begin_take(flow, owner, input)) {
-            tell_begun(flow, flow_item(flow));
-            return;
-        }
+    while (!may_take || !begin_take(flow, owner, input)) {
         struct slice item = flow_item(flow);
         enum dynamo_hold_state state = hold_state(flow, item, owner);
-        if (has_other_input(flow, item, input)) {
-            flow_refuse(flow, 422, "other-input", "This key was begun with another input.");
-            return;
-        }
+        if (has_other_input(flow, item, input))
+            task_refuse(flow, 422, "other-input", "This key was begun with another input.");
         if (is_in(flow, item, SLICE("DONE"))) {
             flow_answer(flow, 200, "{%r}", told(flow, item));
             return;
         }
-        if (state == HOLD_IS_MINE && begin_again(flow, item)) {
-            tell_begun(flow, flow_item(flow));
-            return;
-        }
+        if (state == HOLD_IS_MINE && begin_again(flow, item)) break;
         may_take = state != HOLD_IS_ANOTHERS;
         if (may_take) {
             task_again(flow); /* it came free, or changed hands, between the write and now */
             continue;
         }
-        if (flow->now_ms >= until_ms) {
-            flow_refuse_with(flow, told(flow, item), 409, "running", "Another caller is at it.");
-            return;
-        }
+        if (flow->now_ms >= until_ms)
+            task_refuse_with(flow, told(flow, item), 409, "running", "Another caller is at it.");
         task_watch_as(flow, topic_of(flow), flow_item_thing(&once_table, id_of(flow), SLICE_NONE),
                       topic_of(flow), hold_of(flow, item).until_ms + 1, until_ms);
         flow_look(flow);
         item = read_item(flow);
         may_take = !is_in(flow, item, SLICE("DONE")) && !hold_is_on(flow, item);
     }
+    struct slice item = flow_item(flow);
+    flow_wake_kin_at(flow, topic_of(flow), hold_of(flow, item).until_ms + 1);
+    flow_answer(flow, 201, "{'state':'BEGUN','fence':%d,'until':%s}", hold_of(flow, item).fence,
+                hold_until_text(flow, item));
 }
 
 /* ---- PUT: renew; POST: finish, fail ---- */
@@ -248,14 +226,12 @@ static const struct field fail_fields[] = {
     [FAIL_ERROR] = {"error", IN_BODY, FIELD_TEXT, .max = ERROR_BYTES, .help = "why, for people"}};
 
 /* It is another's by now, or over. */
-static void refuse_stale(struct flow *flow, struct slice item)
+static _Noreturn void refuse_stale(struct flow *flow, struct slice item)
 {
-    struct slice members = item.data ? told(flow, item) : SLICE("");
-    if (item.data) hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "thing", "begun");
-    if (item.data)
-        flow_refuse_with(flow, members, 409, "ended", "It has ended already.");
-    else
-        refuse_unknown(flow);
+    if (!item.data) refuse_unknown(flow);
+    struct slice members = told(flow, item);
+    hold_refuse_fence(flow, item, flow_int(flow, ACT_FENCE), members, "thing", "begun");
+    task_refuse_with(flow, members, 409, "ended", "It has ended already.");
 }
 
 static void renew_once(struct flow *flow)
@@ -265,10 +241,8 @@ static void renew_once(struct flow *flow)
     struct hold_also also = {
         .values = flow_compose(flow, ",':until':%N,':expires':%N", until_ms, until_ms / 1000 + FENCE_KEPT_S)};
     if (!hold_act(flow, &held, flow_int(flow, ACT_FENCE), SLICE("SET #until = :until, #expires = :expires"),
-                  &also)) {
+                  &also))
         refuse_stale(flow, flow_item(flow));
-        return;
-    }
     struct slice item = flow_item(flow);
     flow_wake_kin_at(flow, topic_of(flow), hold_of(flow, item).until_ms + 1);
     flow_answer(flow, 200, "{'fence':%d,'until':%s}", hold_of(flow, item).fence, hold_until_text(flow, item));
@@ -287,17 +261,15 @@ static void end_once(struct flow *flow, struct slice state, struct slice update,
                                                     flow->now_ms / 1000 + FENCE_KEPT_S, values)};
     bool has_ended = hold_act(flow, &held, fence, update, &also);
     struct slice item = flow_item(flow);
-    if (!has_ended && !(is_in(flow, item, state) && hold_of(flow, item).fence == fence)) {
+    if (!has_ended && !(is_in(flow, item, state) && hold_of(flow, item).fence == fence))
         refuse_stale(flow, item);
-        return;
-    }
     flow_wake(flow, topic_of(flow));
     flow_answer(flow, 200, "{%r}", told(flow, item));
 }
 
 static void finish_once(struct flow *flow)
 {
-    struct slice result = flow_given(flow, FINISH_RESULT) ? flow_text(flow, FINISH_RESULT) : SLICE("null");
+    struct slice result = flow_text_or(flow, FINISH_RESULT, SLICE("null"));
     end_once(flow, SLICE("DONE"),
              SLICE("SET #state = :state, #result = :result, #ended = :now" KEPT
                    " REMOVE #owner, #until, #error, #failures"),
@@ -314,12 +286,11 @@ static struct slice failed_list(struct flow *flow)
 static void fail_once(struct flow *flow)
 {
     names_enter(flow, failed_list(flow), flow_text(flow, KEY));
-    struct slice error = flow_given(flow, FAIL_ERROR) ? flow_text(flow, FAIL_ERROR) : SLICE("");
-    end_once(flow, SLICE("FAILED"),
-             SLICE("SET #state = :state, #error = :error, #ended = :now, "
-                   "#failures = if_not_exists(#failures, :zero) + :one" KEPT
-                   " REMOVE #owner, #until, #input"),
-             flow_compose(flow, ",':error':%S,':zero':{'N':'0'},':one':{'N':'1'}", error));
+    end_once(
+        flow, SLICE("FAILED"),
+        SLICE("SET #state = :state, #error = :error, #ended = :now, "
+              "#failures = if_not_exists(#failures, :zero) + :one" KEPT " REMOVE #owner, #until, #input"),
+        flow_compose(flow, ",':error':%S,':zero':{'N':'0'},':one':{'N':'1'}", flow_text(flow, FAIL_ERROR)));
 }
 
 /* ---- GET, DELETE ---- */
@@ -329,11 +300,9 @@ static const struct field name_fields[] = {FIELDS_ONCE};
 static void show_once(struct flow *flow)
 {
     struct slice item = read_item(flow);
-    if (!item.data || is_forgotten(flow, item))
-        refuse_unknown(flow);
-    else
-        flow_answer(flow, 200, "{'name':%s,'key':%s,%r}", flow_text(flow, NAME), flow_text(flow, KEY),
-                    told(flow, item));
+    if (!item.data || is_forgotten(flow, item)) refuse_unknown(flow);
+    flow_answer(flow, 200, "{'name':%s,'key':%s,%r}", flow_text(flow, NAME), flow_text(flow, KEY),
+                told(flow, item));
 }
 
 /* Its fence stays: the next one begins with a larger one, and who is at it now cannot end it any more. */
@@ -347,10 +316,7 @@ static void forget_once(struct flow *flow)
         "(attribute_not_exists(#kept) or #kept > :second)',%#,"
         "'ExpressionAttributeValues':{':second':%N,':longer':%N,':forgotten':{'S':'FORGOTTEN'}}}",
         &once_table, id_of(flow), flow->now_ms / 1000, flow->now_ms / 1000 + FENCE_KEPT_S);
-    if (flow_failed(flow)) {
-        refuse_unknown(flow);
-        return;
-    }
+    if (flow_failed(flow)) refuse_unknown(flow);
     flow_wake(flow, topic_of(flow));
     flow_answer(flow, 200, "{'deleted':true}");
 }
@@ -359,7 +325,8 @@ static void forget_once(struct flow *flow)
 
 enum { FAILED_NAMES = NAME + 1 };
 
-static const struct field failed_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "what is done"}, FIELDS_NAMES};
+static const struct field failed_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "what is done"},
+                                             FIELDS_NAMES};
 
 static struct slice told_in_list(struct flow *flow, struct slice item)
 {
@@ -369,9 +336,10 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 static void list_failed(struct flow *flow)
 {
     struct slice begin = flow_compose(flow, "%r/", rest_encoded(flow->arena, flow_text(flow, NAME)));
-    struct names names = {.list = failed_list(flow), .member = "failed", .word = "key", .key = "id",
-                          .begin = begin, .table = &once_table, .tell = told_in_list};
-    names_list(flow, &names, FAILED_NAMES);
+    names_list(flow,
+               (struct names){failed_list(flow), "failed", "key", "id", .begin = begin, .table = &once_table,
+                              .tell = told_in_list},
+               FAILED_NAMES);
 }
 
 /* ---- rows ---- */

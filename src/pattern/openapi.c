@@ -164,25 +164,20 @@ static void put_shape(struct buf *out, struct arena *arena, struct slice example
     buf_byte(out, '}');
 }
 
-static void put_json_reply(struct buf *out, const char *reply)
-{
-    struct arena arena = {0};
-    struct buf quoted = {0};
-    put_quoted(&quoted, reply);
-    struct slice example = arena_take(&arena, &quoted);
-    compose(out, "'application/json':{'schema':");
-    put_shape(out, &arena, example, false);
-    compose(out, ",'example':%A}", example);
-    arena_free(&arena);
-}
-
 static void put_replies(struct buf *out, const struct flow_row *row)
 {
     compose(out, ",'responses':{'2XX':{'description':'200 done, 201 made, 204 nothing to be had'");
     if (row->reply) compose(out, ",'content':{");
-    if (row->reply && strchr("{[0123456789", row->reply[0]))
-        put_json_reply(out, row->reply);
-    else if (row->reply)
+    if (row->reply && strchr("{[0123456789", row->reply[0])) {
+        struct arena arena = {0};
+        struct buf quoted = {0};
+        put_quoted(&quoted, row->reply);
+        struct slice example = arena_take(&arena, &quoted);
+        compose(out, "'application/json':{'schema':");
+        put_shape(out, &arena, example, false);
+        compose(out, ",'example':%A}", example);
+        arena_free(&arena);
+    } else if (row->reply)
         compose(out, "%s:{'schema':{'type':'string'},'example':%s}",
                 strncmp(row->reply, "event:", 6) == 0 ? SLICE("text/event-stream") : SLICE("text/plain"),
                 slice_of(row->reply));

@@ -40,6 +40,7 @@ struct field {
     const char *help;  /* a phrase, for the description */
     bool takes_number; /* TEXT: a JSON number is its digits */
     bool takes_time;   /* DURATION: or a time, as GET answers it, which may be over */
+    bool is_unchecked; /* JSON: whoever stores it finds out whether DynamoDB can hold it */
 };
 
 /* clang-format off */

@@ -64,8 +64,8 @@ bool pattern_prefix_is_fit(const char *prefix);
 #define PATTERN_PREFIX_RULE "a prefix of tables is 1 to 128 letters, digits and _.-"
 
 /* What is told where the database is ScyllaDB Alternator. */
-#define PATTERN_ON_ALTERNATOR                                                                                \
-    "ScyllaDB Alternator has no transactions: patterns, functions, triggers and schedules work on it, but a "  \
+#define PATTERN_ON_ALTERNATOR                                                                                 \
+    "ScyllaDB Alternator has no transactions: patterns, functions, triggers and schedules work on it, but a " \
     "function can return one Put or Update there, not several writes."
 
 struct pattern *pattern_open(const struct pattern_options *options);

@@ -37,6 +37,7 @@
 
 #include "base/limits.h"
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define EVERY_MOST_MS (366 * 24 * 3600 * 1000ll)
@@ -48,33 +49,23 @@
 #define FAR_MS        253402300799999ll /* the last moment of the year 9999: a timetable may have an end */
 #define REMEMBERED_MS 10000 /* so late a process may learn that another has changed or removed a period */
 #define SLOT          "0"
-#define LIST_MOST     1000
-#define LIST_USUAL    100
 
+/* clang-format off */
 const struct flow_table period_table = {
     "periods",
-    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'},"
-    "{'AttributeName':'slot','AttributeType':'S'},{'AttributeName':'due','AttributeType':'N'}],"
-    "'GlobalSecondaryIndexes':[{'IndexName':'due','KeySchema':[{'AttributeName':'slot','KeyType':'HASH'},"
-    "{'AttributeName':'due','KeyType':'RANGE'}],'Projection':{'ProjectionType':'KEYS_ONLY'}}]",
-    NULL};
-
-const struct flow_table period_buckets = {
-    "period-buckets",
-    "'KeySchema':[{'AttributeName':'period','KeyType':'HASH'},{'AttributeName':'bucket','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'period','AttributeType':'S'},"
-    "{'AttributeName':'bucket','AttributeType':'S'}]," FLOW_STREAM,
-    "expires"};
-
-const struct flow_table period_pages = {"period-pages", CHAIN_KEYS, "expires"};
-
+    "'KeySchema':[" FLOW_KEY("name", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("name", "S") ","
+    FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") "],'GlobalSecondaryIndexes':["
+    FLOW_INDEX("due", "slot", "due", "KEYS_ONLY'") "]", NULL};
 const struct flow_table period_parts = {
     "period-parts",
-    "'KeySchema':[{'AttributeName':'bucket','KeyType':'HASH'},{'AttributeName':'part','KeyType':'RANGE'}],"
-    "'AttributeDefinitions':[{'AttributeName':'bucket','AttributeType':'S'},"
-    "{'AttributeName':'part','AttributeType':'N'}]",
-    "expires"};
+    "'KeySchema':[" FLOW_KEY("bucket", "HASH") "," FLOW_KEY("part", "RANGE") "],'AttributeDefinitions':["
+    FLOW_TYPE("bucket", "S") "," FLOW_TYPE("part", "N") "]", "expires"};
+/* clang-format on */
+
+const struct flow_table period_buckets = {"period-buckets", FLOW_KEYS("period", "bucket") "," FLOW_STREAM,
+                                          "expires"};
+
+const struct flow_table period_pages = {"period-pages", CHAIN_KEYS, "expires"};
 
 /* ---- settings and buckets ---- */
 
@@ -82,11 +73,6 @@ static _Noreturn void refuse_unknown(struct flow *flow)
 {
     task_refuse(flow, 404, "no-such-period", "There is no period '%.*s'; put makes it.",
                 SLICE_ARG(flow_text(flow, PERIOD_NAME)));
-}
-
-static struct slice text_or(struct slice text, const char *otherwise)
-{
-    return text.len ? text : slice_of(otherwise);
 }
 
 /* NULL and a sentence for what is no timetable, or one that is due once. */
@@ -124,9 +110,7 @@ static bool period_read(struct flow *flow, struct slice name, struct slice item,
 
 static struct slice settings_read(struct flow *flow, struct slice name)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'name':%S},'ConsistentRead':true}", &period_table,
-              name);
-    return flow_item(flow);
+    return task_get(flow, &period_table, "{'name':%S}", name);
 }
 
 /* What cannot be understood ends the task. */
@@ -169,16 +153,14 @@ void period_recall(struct flow *flow, struct period *period)
     if (age_ms >= 0 && age_ms < REMEMBERED_MS && period_read(flow, name, item, period)) return;
     period_get(flow, period);
     item = period->item;
-    struct slice when = flow_compose(flow, "'every':%N", period->every_ms);
-    if (period->timetable)
-        when = flow_compose(flow, "'cron':%S,'zone':%S", item_text(flow->arena, item, "cron"),
-                            text_or(item_text(flow->arena, item, "zone"), ""));
     flow_remember(
         flow, settings_topic(name),
         flow_compose(flow,
-                     "{%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'done':%N,'version':%N,'read':%N}",
-                     when, period->shards, period->grace_ms, period->keep_s, period->closed_ms,
-                     period->done_ms, period->version, flow->now_ms));
+                     "{'every':%N%[,'cron':%S%]%[,'zone':%S%],'shards':%N,'grace':%N,'keep':%N,'closed':%N,"
+                     "'done':%N,'version':%N,'read':%N}",
+                     period->every_ms, item_text(flow->arena, item, "cron"),
+                     item_text(flow->arena, item, "zone"), period->shards, period->grace_ms, period->keep_s,
+                     period->closed_ms, period->done_ms, period->version, flow->now_ms));
 }
 
 int64_t period_start(const struct period *period, int64_t time_ms)
@@ -219,9 +201,8 @@ struct chain period_chain(struct flow *flow, const struct period *period, int64_
 
 struct slice period_bucket_read(struct flow *flow, const struct period *period, int64_t start_ms)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConsistentRead':true}",
-              &period_buckets, period->name, moment_text(flow->arena, start_ms));
-    return flow_item(flow);
+    return task_get(flow, &period_buckets, "{'period':%S,'bucket':%S}", period->name,
+                    moment_text(flow->arena, start_ms));
 }
 
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms)
@@ -265,48 +246,53 @@ static const struct field put_fields[] = {
                   .help = "how long buckets are kept after their end (default: 7d)"},
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs for each bucket that is DONE: a function, a URL or a call"},
-    [PUT_BUCKET] = {"bucket", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
-    [PUT_END] = {"end", IN_REPLY, FIELD_TEXT, .help = "as GET answers it; it changes nothing"},
+    [PUT_BUCKET] = FIELD_ANSWERED("bucket", FIELD_TEXT),
+    [PUT_END] = FIELD_ANSWERED("end", FIELD_TEXT),
 };
 
 static void tell_settings(struct flow *flow, int status, struct slice item)
 {
     struct period period;
     settings_take(flow, item, &period);
+    struct slice zone = item_text(flow->arena, item, "zone");
     int64_t start_ms = period_bucket(&period, flow->now_ms);
-    struct slice when = period.every_ms
-                            ? flow_compose(flow, "'every':%s", duration_text(flow->arena, period.every_ms))
-                            : flow_compose(flow, "'cron':%s,'zone':%s", item_text(flow->arena, item, "cron"),
-                                           text_or(item_text(flow->arena, item, "zone"), "UTC"));
-    flow_answer(flow, status, "{'name':%s,%A,'grace':%s,'shards':%d,'keep':%s%A,'bucket':%s,'end':%s}",
-                period.name, when, duration_text(flow->arena, period.grace_ms), period.shards,
-                duration_text(flow->arena, period.keep_s * 1000), flow_then_member(flow, item),
-                moment_text(flow->arena, start_ms), moment_text(flow->arena, period_end(&period, start_ms)));
+    flow_answer(
+        flow, status,
+        "{'name':%s%[%?,'every':%s%]%[,'cron':%s,'zone':%s%],'grace':%s,'shards':%d,'keep':%s%A,'bucket':%s,"
+        "'end':%s}",
+        period.name, period.every_ms > 0, duration_text(flow->arena, period.every_ms),
+        item_text(flow->arena, item, "cron"), zone.len ? zone : SLICE("UTC"),
+        duration_text(flow->arena, period.grace_ms), period.shards,
+        duration_text(flow->arena, period.keep_s * 1000), flow_then_member(flow, item),
+        moment_text(flow->arena, start_ms), moment_text(flow->arena, period_end(&period, start_ms)));
+}
+
+static struct slice zone_of(const struct flow *flow)
+{
+    return flow_text_or(flow, PUT_ZONE, SLICE(""));
 }
 
 /* The settings as they shall be; what was closed stays closed. Something may be due by them at once. */
 static struct slice put_item(struct flow *flow, struct slice old)
 {
-    int64_t shards = item_int(flow->arena, old, "shards", flow_int_or(flow, PUT_SHARDS, SHARDS_USUAL));
-    struct slice zone = flow_given(flow, PUT_ZONE) ? flow_text(flow, PUT_ZONE) : SLICE("");
-    struct slice when = flow_given(flow, PUT_EVERY)
-                            ? flow_compose(flow, "'every':%N", flow_int(flow, PUT_EVERY))
-                            : flow_compose(flow, "'cron':%S,'zone':%S", flow_text(flow, PUT_CRON), zone);
+    struct arena *arena = flow->arena;
     return flow_compose(
         flow,
-        "{'name':%S,%A,'shards':%N,'grace':%N,'keep':%N,'closed':%N,'done':%N,'version':%N,'slot':{'S':'" SLOT
-        "'},'due':%N%A}",
-        flow_text(flow, PERIOD_NAME), when, shards, flow_int_or(flow, PUT_GRACE, 0),
-        flow_int_or(flow, PUT_KEEP, KEEP_USUAL_S * 1000ll) / 1000, item_int(flow->arena, old, "closed", 0),
-        item_int(flow->arena, old, "done", 0), item_int(flow->arena, old, "version", 0) + 1, flow->now_ms,
-        flow_given(flow, PUT_THEN) ? flow_compose(flow, ",'then':%S", flow_then(flow, PUT_THEN)) : SLICE(""));
+        "{'name':%S%[%?,'every':%N%]%[,'cron':%S,'zone':%S%],'shards':%N,'grace':%N,'keep':%N,'closed':%N,'done':%N,"
+        "'version':%N,'slot':{'S':'" SLOT "'},'due':%N%[,'then':%S%]}",
+        flow_text(flow, PERIOD_NAME), flow_given(flow, PUT_EVERY), flow_int(flow, PUT_EVERY),
+        flow_text(flow, PUT_CRON), zone_of(flow),
+        item_int(arena, old, "shards", flow_int_or(flow, PUT_SHARDS, SHARDS_USUAL)),
+        flow_int_or(flow, PUT_GRACE, 0), flow_int_or(flow, PUT_KEEP, KEEP_USUAL_S * 1000ll) / 1000,
+        item_int(arena, old, "closed", 0), item_int(arena, old, "done", 0),
+        item_int(arena, old, "version", 0) + 1, flow->now_ms, flow_then(flow, PUT_THEN));
 }
 
 /* What is wrong with cron, its zone or both; NULL: nothing. */
 static const char *cron_fault(struct flow *flow, char *error, size_t error_len)
 {
-    struct slice zone = flow_given(flow, PUT_ZONE) ? flow_text(flow, PUT_ZONE) : SLICE("");
-    const struct timetable *timetable = timetable_of(flow, flow_text(flow, PUT_CRON), zone, error, error_len);
+    const struct timetable *timetable = timetable_of(flow, flow_text(flow, PUT_CRON), zone_of(flow), error,
+                                                     error_len);
     if (!timetable) return error;
     return timetable_next(timetable, flow->now_ms) == CALENDAR_NEVER ? "it is never due any more." : NULL;
 }
@@ -326,15 +312,14 @@ static void put_period(struct flow *flow)
         if (old.data && flow_given(flow, PUT_SHARDS) && shards != flow_int(flow, PUT_SHARDS))
             task_refuse(flow, 409, "exists", "The period has %lld shards, which cannot be changed.",
                         (long long)shards);
-        struct slice condition = SLICE("attribute_not_exists(#name)"), values = SLICE("");
-        if (old.data) {
-            condition = SLICE("#version = :version and #closed = :closed");
-            values = flow_compose(flow, ",'ExpressionAttributeValues':{':version':%N,':closed':%N}",
-                                  item_int(flow->arena, old, "version", 0),
-                                  item_int(flow->arena, old, "closed", 0));
-        }
-        task_call(flow, "PutItem", "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#%A}",
-                  &period_table, item, condition, values);
+        task_call(flow, "PutItem",
+                  "{'TableName':%T,'Item':%A,'ConditionExpression':'%r',%#"
+                  "%[%?,'ExpressionAttributeValues':{':version':%N,':closed':%N}%]}",
+                  &period_table, item,
+                  old.data ? SLICE("#version = :version and #closed = :closed")
+                           : SLICE("attribute_not_exists(#name)"),
+                  old.data != NULL, item_int(flow->arena, old, "version", 0),
+                  item_int(flow->arena, old, "closed", 0));
         if (!flow_failed(flow)) {
             period_forget(flow, flow_text(flow, PERIOD_NAME));
             tell_settings(flow, old.data ? 200 : 201, item);
@@ -365,8 +350,7 @@ static void delete_period(struct flow *flow)
 enum { LIST_LIMIT, LIST_AFTER, LIST_PREFIX };
 
 static const struct field list_fields[] = {
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 300, .help = "the \"next\" of the page before"},
     [LIST_PREFIX] = {"prefix", IN_QUERY, FIELD_NAME, .help = "only names that begin so"},
 };
@@ -374,39 +358,28 @@ static const struct field list_fields[] = {
 /* The next page begins behind "DUE/NAME". */
 static void list_periods(struct flow *flow)
 {
-    struct slice after = flow_text(flow, LIST_AFTER), start = SLICE(""), item;
-    struct raw_look look;
-    bool has_prefix = flow_given(flow, LIST_PREFIX);
-    if (flow_given(flow, LIST_AFTER)) {
-        const char *slash = after.len ? memchr(after.data, '/', after.len) : NULL;
-        size_t len = slash ? (size_t)(slash - after.data) : 0;
-        int64_t due_ms;
-        if (!raw_int((struct slice){after.data, len}, &due_ms)) {
-            task_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
-        }
-        start = flow_compose(flow, ",'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}",
-                             due_ms, slice_from(after, len + 1));
-    }
+    struct slice name = flow_text(flow, LIST_AFTER), prefix = flow_text(flow, LIST_PREFIX), due, item;
+    bool is_further = flow_given(flow, LIST_AFTER);
+    int64_t due_ms = 0;
+    due = is_further ? slice_cut(&name, '/') : SLICE_NONE;
+    if (is_further && (!raw_int(due, &due_ms) || !name.len))
+        task_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
     task_call(flow, "Query",
-              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%r%#,"
-              "'ExpressionAttributeValues':{':slot':{'S':'" SLOT "'}%A},'Limit':%d%A}",
-              &period_table,
-              has_prefix ? SLICE("\"FilterExpression\":\"begins_with(#name, :prefix)\",") : SLICE(""),
-              has_prefix ? flow_compose(flow, ",':prefix':%S", flow_text(flow, LIST_PREFIX)) : SLICE(""),
-              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), start);
+              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot'"
+              "%[%?,'FilterExpression':'begins_with(#name, :prefix)'%],%#,'ExpressionAttributeValues':{"
+              "':slot':{'S':'" SLOT "'}%[,':prefix':%S%]},'Limit':%d"
+              "%[%?,'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}%]}",
+              &period_table, prefix.data != NULL, prefix, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
+              is_further, due_ms, name);
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"periods\":[");
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item))
+    raw_each (flow->arena, flow_items(flow), &item)
         flow_put(flow, flow->body, "%,{'name':%s,'due':%s}", item_text(flow->arena, item, "name"),
                  moment_text(flow->arena, item_int(flow->arena, item, "due", 0)));
-    buf_text(flow->body, "]");
-    if (last.data)
-        flow_put(flow, flow->body, ",'next':%s",
-                 arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(item_text(flow->arena, last, "due")),
-                              SLICE_ARG(item_text(flow->arena, last, "name"))));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    page_finish(flow, last.data ? arena_printf(flow->arena, "%.*s/%.*s",
+                                               SLICE_ARG(item_text(flow->arena, last, "due")),
+                                               SLICE_ARG(item_text(flow->arena, last, "name")))
+                                : SLICE_NONE);
 }
 
 /* ---- rows ---- */

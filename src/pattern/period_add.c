@@ -194,14 +194,6 @@ static void token_claim(struct flow *flow, struct add *add)
     }
 }
 
-/* Whoever repeats this call once more need not search. */
-static void token_note(struct flow *flow, const struct add *add)
-{
-    struct slice token = token_text(flow, "period", add->period.name, add->id);
-    edit_item(flow, &token_table, flow_compose(flow, "{'token':%S}", token), SLICE("SET #number = :number"),
-              SLICE("#bucket = :bucket"), "':number':%N,':bucket':%S", add->entry.number, add->token_bucket);
-}
-
 /* ---- the page ---- */
 
 static void append_alone(struct flow *flow, struct add *add)
@@ -210,7 +202,13 @@ static void append_alone(struct flow *flow, struct add *add)
     struct chain_end end = {.next = add->from};
     chain_catch_up(flow, &chain, &end, &add->entry, 1);
     if (!add->entry.number) chain_append(flow, &chain, &end, &add->entry, 1);
-    if (add->entry.number > add->from + SEARCH_MOST) token_note(flow, add);
+    if (add->entry.number > add->from + SEARCH_MOST) {
+        /* Whoever repeats this call once more need not search. */
+        struct slice token = token_text(flow, "period", add->period.name, add->id);
+        edit_item(flow, &token_table, flow_compose(flow, "{'token':%S}", token),
+                  SLICE("SET #number = :number"), SLICE("#bucket = :bucket"), "':number':%N,':bucket':%S",
+                  add->entry.number, add->token_bucket);
+    }
     add->is_shut = !add->entry.number;
 }
 
@@ -273,9 +271,8 @@ static void route(struct flow *flow, struct add *add, const struct add *before)
     add->is_repeat = add->is_shut = add->is_taken = false;
     if (add->has_id) token_claim(flow, add);
     add->entry = (struct chain_entry){
-        .value = flow_compose(flow, "{'M':{'id':%S,'time':%S%r,'data':%J}}", add->id,
-                              moment_text(flow->arena, add->time_ms),
-                              add->late ? SLICE(",\"late\":{\"BOOL\":true}") : SLICE(""), add->data),
+        .value = flow_compose(flow, "{'M':{'id':%S,'time':%S%[%?,'late':{'BOOL':true}%],'data':%J}}", add->id,
+                              moment_text(flow->arena, add->time_ms), add->late, add->data),
         .token = add->has_id ? add->id : SLICE_NONE,
         .is_repeated = add->is_done};
 }
@@ -326,8 +323,8 @@ static struct slice told(struct flow *flow, const struct add *add)
     if (add->is_reused)
         return flow_compose(
             flow, "{'error':'key-reused','message':'The event was added before, with other data.'}");
-    return flow_compose(flow, "{'bucket':%s,'id':%s%r}", moment_text(flow->arena, add->start_ms), add->id,
-                        add->late ? SLICE(",\"late\":true") : SLICE(""));
+    return flow_compose(flow, "{'bucket':%s,'id':%s%[%?,'late':true%]}",
+                        moment_text(flow->arena, add->start_ms), add->id, add->late);
 }
 
 static void add_many(struct flow *flow)
@@ -338,7 +335,7 @@ static void add_many(struct flow *flow)
     struct field_value **events = flow_elements(flow, ADD_EVENTS, LIMIT_BATCH_EVENTS, period_add_fields,
                                                 sizeof period_add_fields / sizeof *period_add_fields, &count);
     struct add *adds = arena_array(flow->arena, struct add, count);
-    struct slice token = flow_given(flow, ADD_TOKEN) ? flow_text(flow, ADD_TOKEN) : SLICE_NONE;
+    struct slice token = flow_text(flow, ADD_TOKEN);
     bool has_new = false;
     for (size_t i = 0; i < count; i++) {
         flow_with(flow, events[i]);
@@ -366,11 +363,7 @@ void period_add(struct flow *flow)
         add_many(flow);
         return;
     }
-    take_request(flow, add,
-                 flow_given(flow, ADD_ID)      ? flow_text(flow, ADD_ID)
-                 : flow_given(flow, ADD_TOKEN) ? flow_text(flow, ADD_TOKEN)
-                                               : SLICE_NONE,
-                 "");
+    take_request(flow, add, flow_text_or(flow, ADD_ID, flow_text(flow, ADD_TOKEN)), "");
     add->way = add->id;
     add_all(flow, add, 1);
     if (add->is_reused)

@@ -76,37 +76,21 @@ static struct slice next_bucket(struct flow *flow, const struct period *period, 
     struct slice last_key = SLICE_NONE, item;
     if (from_ms >= period->closed_ms) return SLICE_NONE;
     do {
-        struct raw_look look;
         task_call(
             flow, "Query",
             "{'TableName':%T,'KeyConditionExpression':'#period = :period and #bucket between :from and :to',"
             "'FilterExpression':'#state = :open',%#,'ExpressionAttributeValues':{':period':%S,':from':%S,"
-            "':to':%S,':open':{'S':'OPEN'}},'ConsistentRead':true,'Limit':%d%A}",
+            "':to':%S,':open':{'S':'OPEN'}},'ConsistentRead':true,'Limit':%d%[,'ExclusiveStartKey':%A%]}",
             &period_buckets, period->name, moment_text(flow->arena, from_ms),
-            moment_text(flow->arena, period->closed_ms - 1), (int64_t)FOUND_MOST,
-            last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", last_key) : SLICE(""));
+            moment_text(flow->arena, period->closed_ms - 1), (int64_t)FOUND_MOST, last_key);
         last_key = flow_last_key(flow);
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        if (raw_look_next(&look, NULL, &item)) return item;
+        item = raw_first(flow->arena, flow_items(flow));
+        if (item.data) return item;
     } while (last_key.data);
     return SLICE_NONE;
 }
 
 /* ---- its events ---- */
-
-static void seal_shards(struct flow *flow, struct closing *closing)
-{
-    closing->ends = SLICE("");
-    closing->count = 0;
-    for (int64_t shard = 0; shard < closing->shards; shard++) {
-        struct chain chain = period_chain(flow, &closing->period, closing->start_ms, shard);
-        struct chain_end end;
-        chain_read_end(flow, &chain, &end);
-        chain_seal(flow, &chain, &end, SLICE("{\"S\":\"closed\"}"), chain.keep_s);
-        closing->count += end.next - 1;
-        closing->ends = flow_compose(flow, "%A%,%N", closing->ends, end.next - 1);
-    }
-}
 
 /* Notes where the part begins that ends before the given event; who notes it again notes the same. */
 static void part_note(struct flow *flow, struct closing *closing, int64_t next_shard, int64_t next)
@@ -122,26 +106,6 @@ static void part_note(struct flow *flow, struct closing *closing, int64_t next_s
         period_expires_s(&closing->period, closing->start_ms));
     closing->shard = next_shard;
     closing->first = next;
-    closing->part_count = 0;
-    closing->part_bytes = 0;
-}
-
-/* The bucket does not fit its item. Goes on behind the last part that was noted, if any was. */
-static void parts_resume(struct flow *flow, struct closing *closing)
-{
-    struct raw_look look;
-    struct slice part;
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
-        "'ExpressionAttributeValues':{':bucket':%S},'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-        &period_parts, period_parts_key(flow, &closing->period, closing->start_ms));
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    if (raw_look_next(&look, NULL, &part)) {
-        closing->parts = item_int(flow->arena, part, "part", 0);
-        closing->shard = item_int(flow->arena, part, "next_shard", 0);
-        closing->first = item_int(flow->arena, part, "next", 1);
-    }
     closing->part_count = 0;
     closing->part_bytes = 0;
 }
@@ -186,7 +150,20 @@ static bool read_events(struct flow *flow, struct closing *closing)
     if (parts_fill(flow, closing, true)) return true;
     closing->shard = 0;
     closing->first = 1;
-    parts_resume(flow, closing);
+    /* The bucket does not fit its item. Goes on behind the last part that was noted, if any was. */
+    task_call(
+        flow, "Query",
+        "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
+        "'ExpressionAttributeValues':{':bucket':%S},'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
+        &period_parts, period_parts_key(flow, &closing->period, closing->start_ms));
+    struct slice part = raw_first(flow->arena, flow_items(flow));
+    if (part.data) {
+        closing->parts = item_int(flow->arena, part, "part", 0);
+        closing->shard = item_int(flow->arena, part, "next_shard", 0);
+        closing->first = item_int(flow->arena, part, "next", 1);
+    }
+    closing->part_count = 0;
+    closing->part_bytes = 0;
     closing->more = !parts_fill(flow, closing, false);
     return !closing->more;
 }
@@ -233,7 +210,16 @@ static void bucket_done(struct flow *flow, struct closing *closing)
 static bool bucket_close(struct flow *flow, struct closing *closing)
 {
     const struct period *period = &closing->period;
-    seal_shards(flow, closing);
+    closing->ends = SLICE("");
+    closing->count = 0;
+    for (int64_t shard = 0; shard < closing->shards; shard++) {
+        struct chain chain = period_chain(flow, &closing->period, closing->start_ms, shard);
+        struct chain_end end;
+        chain_read_end(flow, &chain, &end);
+        chain_seal(flow, &chain, &end, SLICE("{\"S\":\"closed\"}"), chain.keep_s);
+        closing->count += end.next - 1;
+        closing->ends = flow_compose(flow, "%A%,%N", closing->ends, end.next - 1);
+    }
     if (closing->count) {
         if (!read_events(flow, closing)) return false;
         bucket_done(flow, closing);
@@ -281,8 +267,7 @@ void period_close(struct flow *flow)
     struct closing closing = {0};
     period_get(flow, &closing.period);
     close_all(flow, &closing);
-    flow_answer(flow, 200, "{'closed':%d%r}", closing.closed,
-                closing.more ? SLICE(",\"more\":true") : SLICE(""));
+    flow_answer(flow, 200, "{'closed':%d%[%?,'more':true%]}", closing.closed, closing.more);
 }
 
 static void sweep_periods(struct flow *flow)

@@ -1,11 +1,10 @@
 /* Periods: looking at buckets, and waiting for the end of one. The tables and what holds for them: period.c.
  */
 #include "calendar/calendar.h"
+#include "pattern/listing.h"
 #include "pattern/period.h"
 
 #define EVENTS_MOST 1000 /* of a bucket that is not DONE */
-#define LIST_MOST   1000
-#define LIST_USUAL  100
 
 /* ---- one bucket ---- */
 
@@ -46,10 +45,9 @@ static void put_head(struct flow *flow, const struct period *period, int64_t sta
 static void put_event(struct flow *flow, struct slice value)
 {
     struct slice event = attribute_content(flow->arena, value);
-    flow_put(flow, flow->body, "%,{'id':%P,'time':%P%A,'data':%P}", item_attribute(flow->arena, event, "id"),
-             item_attribute(flow->arena, event, "time"),
-             item_has(flow->arena, event, "late") ? SLICE(",\"late\":true") : SLICE(""),
-             item_attribute(flow->arena, event, "data"));
+    flow_put(flow, flow->body, "%,{'id':%P,'time':%P%[%?,'late':true%],'data':%P}",
+             item_attribute(flow->arena, event, "id"), item_attribute(flow->arena, event, "time"),
+             item_has(flow->arena, event, "late"), item_attribute(flow->arena, event, "data"));
 }
 
 /* Appends the events to the body, from this one on, `most` at the most; `more`, unless NULL, tells whether there are
@@ -78,9 +76,8 @@ static void show_done(struct flow *flow, const struct period *period, int64_t st
     put_head(flow, period, start_ms, bucket, "DONE");
     flow_put(flow, flow->body, ",'count':%P,'parts':%d", item_attribute(flow->arena, bucket, "count"), parts);
     if (parts > 1) {
-        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'bucket':%S,'part':%N},'ConsistentRead':true}",
-                  &period_parts, period_parts_key(flow, period, start_ms), part);
-        struct slice place = flow_item(flow);
+        struct slice place = task_get(flow, &period_parts, "{'bucket':%S,'part':%N}",
+                                      period_parts_key(flow, period, start_ms), part);
         flow_put(flow, flow->body, ",'part':%d,'events':[", part);
         put_events(flow, period, start_ms, item_int(flow->arena, bucket, "shards", period->shards),
                    item_int(flow->arena, place, "shard", 0), item_int(flow->arena, place, "first", 1),
@@ -145,34 +142,15 @@ const struct field period_list_fields[] = {
     FIELD_PERIOD,
     [LIST_STATE] = {"state", IN_QUERY, FIELD_CHOICE, .words = "done|open",
                     .help = "open: with events, and not handed over yet (default: done)"},
-    [LIST_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
-                    .help = "at most so many (default: 100)"},
+    [LIST_LIMIT] = FIELD_LIMIT(LIST_MOST),
     [LIST_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 40, .help = "the \"next\" of the page before"},
 };
-
-static void put_done(struct flow *flow, struct slice item)
-{
-    flow_put(flow, flow->body, "%,{'bucket':%P,'state':%P,'end':%P,'count':%P,'parts':%P,'done':%P}",
-             item_attribute(flow->arena, item, "bucket"), item_attribute(flow->arena, item, "state"),
-             item_attribute(flow->arena, item, "end"), item_attribute(flow->arena, item, "count"),
-             item_attribute(flow->arena, item, "parts"), item_attribute(flow->arena, item, "done"));
-}
-
-static void put_open(struct flow *flow, const struct period *period, struct slice item)
-{
-    struct slice start = item_text(flow->arena, item, "bucket");
-    int64_t start_ms = 0;
-    moment_parse(start, &start_ms);
-    flow_put(flow, flow->body, "%,{'bucket':%s,'state':'OPEN','end':%s}", start,
-             moment_text(flow->arena, period_end(period, start_ms)));
-}
 
 /* What is OPEN before `done` got nothing, and never will. */
 void period_list(struct flow *flow)
 {
     struct period period;
-    struct raw_look look;
-    struct slice item, after = flow_given(flow, LIST_AFTER) ? flow_text(flow, LIST_AFTER) : SLICE("0");
+    struct slice item, after = flow_text_or(flow, LIST_AFTER, SLICE("0"));
     bool is_open = flow_int(flow, LIST_STATE) == 1;
     period_get(flow, &period);
     if (is_open && period.done_ms > 0) {
@@ -187,16 +165,15 @@ void period_list(struct flow *flow)
         "'ConsistentRead':%b,'Limit':%d}",
         &period_buckets, period.name, after, is_open ? SLICE("OPEN") : SLICE("DONE"), (int)is_open,
         flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
-    struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"buckets\":[");
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (raw_look_next(&look, NULL, &item))
-        if (is_open)
-            put_open(flow, &period, item);
-        else
-            put_done(flow, item);
-    buf_text(flow->body, "]");
-    if (last.data) flow_put(flow, flow->body, ",'next':%s", item_text(flow->arena, last, "bucket"));
-    buf_text(flow->body, "}");
-    flow_finish(flow, 200);
+    raw_each (flow->arena, flow_items(flow), &item) {
+        struct slice start = item_text(flow->arena, item, "bucket");
+        int64_t start_ms = 0;
+        moment_parse(start, &start_ms);
+        flow_put(flow, flow->body, "%,{'bucket':%s", start);
+        plain_put_members(flow->body, flow->arena, item, is_open ? "state" : "state end count parts done");
+        flow_put(flow, flow->body, "%[%?,'end':%s%]}", is_open,
+                 moment_text(flow->arena, period_end(&period, start_ms)));
+    }
+    page_finish(flow, item_text(flow->arena, flow_last_key(flow), "bucket"));
 }

@@ -8,8 +8,9 @@
  * `detail` is what GET of the resource answers, as far as the item at hand has it, and its `path`. What has
  * no room there (many or large events) is left out; "truncated":true says so, and the path tells where it is.
  * Events with items of their own, and the results of a job's tasks, are read for it (gather.c). */
-#include "calendar/calendar.h"
 #include "base/attribute.h"
+#include "base/compose.h"
+#include "calendar/calendar.h"
 #include "pattern/pattern.h"
 #include "rest/rest.h"
 
@@ -30,64 +31,23 @@ const size_t pattern_reaction_count = sizeof pattern_reactions / sizeof *pattern
 
 /* ---- what is told of an item ---- */
 
-enum telling {
-    AS_IT_IS,
-    AS_MOMENT, /* milliseconds since 1970, told in words */
-    AS_BULK,   /* it may be large: left out where there is no room */
-};
-
-struct member {
-    const char *name, *attribute;
-    enum telling telling;
-};
-
-static const struct member work_members[] = {
-    {"queue", "queue", AS_IT_IS},       {"id", "id", AS_IT_IS},
-    {"state", "state", AS_IT_IS},       {"attempts", "attempts", AS_IT_IS},
-    {"error", "error", AS_IT_IS},       {"submitted", "submitted", AS_IT_IS},
-    {"finished", "finished", AS_IT_IS}, {"data", "data", AS_BULK},
-    {"progress", "progress", AS_BULK},  {NULL, NULL, AS_IT_IS},
-};
-static const struct member job_members[] = {
-    {"id", "id", AS_IT_IS},         {"state", "state", AS_IT_IS},     {"total", "total", AS_IT_IS},
-    {"done", "counted", AS_IT_IS},  {"failed", "failures", AS_IT_IS}, {"opened", "opened", AS_IT_IS},
-    {"closed", "closed", AS_IT_IS}, {NULL, NULL, AS_IT_IS},
-};
-static const struct member group_members[] = {
-    {"name", "name", AS_IT_IS},
-    {"key", "key", AS_IT_IS},
-    {"generation", "generation", AS_IT_IS},
-    {"state", "state", AS_IT_IS},
-    {"count", "count", AS_IT_IS},
-    {"kinds", "kinds", AS_IT_IS},
-    {"sum", "sum", AS_IT_IS},
-    {"fold", "fold", AS_IT_IS},
-    {"why", "why", AS_IT_IS},
-    {"opened", "opened", AS_MOMENT},
-    {"touched", "touched", AS_MOMENT},
-    {"completed", "completed", AS_IT_IS},
-    {"events", "events", AS_BULK},
-    {NULL, NULL, AS_IT_IS},
-};
-static const struct member period_members[] = {
-    {"period", "period", AS_IT_IS}, {"bucket", "bucket", AS_IT_IS}, {"end", "end", AS_IT_IS},
-    {"state", "state", AS_IT_IS},   {"count", "count", AS_IT_IS},   {"parts", "parts", AS_IT_IS},
-    {"events", "events", AS_BULK},  {NULL, NULL, AS_IT_IS},
-};
-
-/* In the order of pattern_reactions. */
-static const struct {
-    const struct member *members;
-    const char *time; /* the attribute that says when */
-    const char *path; /* with {attributes} */
+/* In the order of pattern_reactions; attributes by their names, which spaces divide. */
+static const struct telling {
+    const char *members; /* as they are */
+    const char *moments; /* milliseconds since 1970, told in words */
+    const char *bulk;    /* they may be large: left out where there is no room */
+    const char *time;    /* the one that says when */
+    const char *path;    /* with {attributes} */
 } tellings[] = {
-    {work_members, "finished", "/v1/work/{queue}/{id}"},
-    {job_members, "closed", "/v1/jobs/{id}"},
-    {group_members, "completed", "/v1/groups/{name}/{key}?generation={generation}"},
-    {period_members, "done", "/v1/periods/{period}/{bucket}"},
+    {"queue id state attempts error submitted finished", "", "data progress", "finished",
+     "/v1/work/{queue}/{id}"},
+    {"id state total opened closed", "", "", "closed", "/v1/jobs/{id}"},
+    {"name key generation state count kinds sum fold why completed", "opened touched", "events", "completed",
+     "/v1/groups/{name}/{key}?generation={generation}"},
+    {"period bucket end state count parts", "", "events", "done", "/v1/periods/{period}/{bucket}"},
 };
 
-static void put_path(struct buf *out, const char *path, struct slice item, struct arena *arena)
+static struct slice path_of(const char *path, struct slice item, struct arena *arena)
 {
     struct buf text = {0};
     while (*path) {
@@ -99,74 +59,57 @@ static void put_path(struct buf *out, const char *path, struct slice item, struc
         rest_encode(&text, item_text(arena, item, arena_printf(arena, "%.*s", (int)len, path).data));
         path += len + 1;
     }
-    json_put_string(out, buf_view(&text));
-    buf_free(&text);
+    return arena_take(arena, &text);
 }
 
-/* Some of its events have items of their own: those that it has itself are not all. */
-static bool has_others(struct slice item, struct arena *arena)
+/* False when it was left out. Some events may have items of their own: those that the item has itself are not all. */
+static bool put_bulk(struct buf *out, const char *name, const struct pattern_record *record, bool is_brief,
+                     struct arena *arena)
 {
-    return item_has(arena, item, "spilled") || item_int(arena, item, "parts", 1) > 1;
-}
-
-/* False when it was left out. */
-static bool put_member(struct buf *out, const struct member *member, const struct pattern_record *record,
-                       bool is_brief, struct arena *arena)
-{
-    struct slice item = record->item, value = item_attribute(arena, item, member->attribute);
-    bool is_bulk = member->telling == AS_BULK;
-    bool is_beside = is_bulk && strcmp(member->name, "events") == 0 && has_others(item, arena);
+    struct slice item = record->item, value = item_attribute(arena, item, name);
+    bool has_others = item_has(arena, item, "spilled") || item_int(arena, item, "parts", 1) > 1;
+    bool is_beside = has_others && strcmp(name, "events") == 0;
     if (is_beside && !record->events.data) return false;
     if (!is_beside && !value.data) return true;
-    if (is_bulk && is_brief) return false;
-    json_put_string(out, slice_of(member->name));
-    buf_byte(out, ':');
+    if (is_brief) return false;
+    compose(out, ",%s:", slice_of(name));
     if (is_beside)
         buf_slice(out, record->events);
-    else if (member->telling == AS_MOMENT)
-        json_put_string(out, moment_text(arena, item_int(arena, item, member->attribute, 0)));
     else
         plain_put_attribute(out, arena, value);
-    buf_byte(out, ',');
     return true;
 }
 
-/* A job that is COMPLETE says nothing of what is done, since that is clear. */
-static void put_done(struct buf *out, struct slice item, struct arena *arena)
+/* A job that is COMPLETE says nothing of what is done, since that is clear. False when results were left out. */
+static bool put_job(struct buf *out, const struct pattern_record *record, bool is_brief, struct arena *arena)
 {
-    if (!item_says(arena, item, "state", "COMPLETE") || !item_has(arena, item, "total")) return;
-    int64_t done = item_int(arena, item, "total", 0) - item_int(arena, item, "failures", 0);
-    buf_printf(out, "\"done\":%lld,", (long long)done);
-}
-
-/* False when they were left out. */
-static bool put_results(struct buf *out, const struct pattern_record *record, bool is_brief)
-{
+    struct slice item = record->item;
+    int64_t failed = item_int(arena, item, "failures", 0), done = item_int(arena, item, "counted", -1);
+    if (item_says(arena, item, "state", "COMPLETE")) done = item_int(arena, item, "total", -1) - failed;
+    compose(out, "%[%?,'done':%d%]%[%?,'failed':%d%]", done >= 0, done, item_has(arena, item, "failures"),
+            failed);
     if (is_brief || !record->results.data) return false;
-    buf_text(out, "\"results\":");
-    buf_slice(out, record->results);
-    buf_text(out, ",\"failures\":");
-    buf_slice(out, record->failures);
-    buf_byte(out, ',');
+    compose(out, ",'results':%A,'failures':%A", record->results, record->failures);
     return true;
 }
 
 static void put_detail(struct buf *out, size_t number, const struct pattern_record *record, bool is_brief,
                        struct arena *arena)
 {
-    struct slice item = record->item;
+    const struct telling *telling = &tellings[number];
+    struct slice item = record->item, moments = slice_of(telling->moments), bulk = slice_of(telling->bulk);
     bool is_whole = true;
-    buf_byte(out, '{');
-    for (const struct member *member = tellings[number].members; member->name; member++)
-        is_whole &= put_member(out, member, record, is_brief, arena);
-    if (tellings[number].members == job_members) {
-        put_done(out, item, arena);
-        is_whole = put_results(out, record, is_brief);
+    compose(out, "{'path':%s", path_of(telling->path, item, arena));
+    plain_put_members(out, arena, item, telling->members);
+    while (moments.len) {
+        const char *name = arena_copy(arena, slice_cut(&moments, ' ')).data;
+        int64_t ms = item_int(arena, item, name, 0);
+        compose(out, "%[%?,%s:%s%]", ms != 0, slice_of(name), moment_text(arena, ms));
     }
-    if (!is_whole) buf_text(out, "\"truncated\":true,");
-    buf_text(out, "\"path\":");
-    put_path(out, tellings[number].path, item, arena);
-    buf_byte(out, '}');
+    while (bulk.len)
+        is_whole &= put_bulk(out, arena_copy(arena, slice_cut(&bulk, ' ')).data, record, is_brief, arena);
+    if (strcmp(telling->path, "/v1/jobs/{id}") == 0) is_whole = put_job(out, record, is_brief, arena);
+    compose(out, "%[%?,'truncated':true%]}", !is_whole);
 }
 
 /* ---- the document ---- */
@@ -201,25 +144,13 @@ void pattern_put_event(struct buf *out, const struct pattern_reaction *reaction,
                        struct arena *arena)
 {
     size_t number = (size_t)(reaction - pattern_reactions);
-    buf_text(out, "{\"version\":\"0\",\"id\":");
-    json_put_string(out, id);
-    buf_printf(out, ",\"source\":\"%s\",\"detail-type\":", reaction->source);
-    json_put_string(out, arena_printf(arena, "%s %.*s", reaction->word, SLICE_ARG(record->state)));
-    buf_text(out, ",\"time\":");
-    json_put_string(out, time_of(number, record->item, record->change, arena));
-    buf_text(out, ",\"detail\":");
+    struct slice keys = raw_member(arena, record->change, "Keys");
+    compose(out, "{'version':'0','id':%s,'source':%s,'detail-type':%s,'time':%s,'detail':", id,
+            slice_of(reaction->source),
+            arena_printf(arena, "%s %.*s", reaction->word, SLICE_ARG(record->state)),
+            time_of(number, record->item, record->change, arena));
     put_detail(out, number, record, how & PATTERN_EVENT_BRIEF, arena);
-    if (how & (PATTERN_EVENT_ID | PATTERN_EVENT_RECORD)) {
-        buf_text(out, ",\"eventID\":");
-        json_put_string(out, id);
-    }
-    if (how & PATTERN_EVENT_RECORD) {
-        struct slice keys = raw_member(arena, record->change, "Keys");
-        buf_text(out, ",\"eventName\":\"MODIFY\",\"dynamodb\":{\"NewImage\":");
-        buf_slice(out, record->item);
-        buf_text(out, ",\"Keys\":");
-        buf_slice(out, keys.data ? keys : SLICE("{}"));
-        buf_byte(out, '}');
-    }
-    buf_byte(out, '}');
+    compose(out, "%[%?,'eventID':%s%]%[%?,'eventName':'MODIFY','dynamodb':{'NewImage':%A,'Keys':%A}%]}",
+            (how & (PATTERN_EVENT_ID | PATTERN_EVENT_RECORD)) != 0, id, (how & PATTERN_EVENT_RECORD) != 0,
+            record->item, keys.data ? keys : SLICE("{}"));
 }

@@ -46,27 +46,15 @@ const struct flow_sweep *sweep_at(size_t number)
     return all_sweeps[number];
 }
 
-static void routes_make(struct pattern *pattern)
-{
-    while (row_at(pattern->route_count)) pattern->route_count++;
-    pattern->routes = must_zero(pattern->route_count, sizeof *pattern->routes);
-    for (size_t i = 0; i < pattern->route_count; i++) {
-        const struct flow_row *row = row_at(i);
-        pattern->routes[i] = (struct rest_route){.method = row->method, .path = row->path};
-    }
-    pattern->shared = must_zero(pattern->route_count, 1);
-    rest_routes_share(pattern->routes, pattern->shared, pattern->route_count);
-}
-
 static void put_refusal(struct rest_call *call, int status, const char *code, struct slice sentence)
 {
     call->status = status;
     compose(call->reply, "{'error':%s,'message':%s}", slice_of(code), sentence);
 }
 
-/* "GET, PUT": what the path of the call can be asked by. */
-static struct slice methods_of(struct pattern *pattern, const struct rest_call *call)
+static void refuse_method(struct pattern *pattern, struct rest_call *call)
 {
+    /* "GET, PUT": what the path of the call can be asked by. */
     static const char *const methods[] = {"GET", "POST", "PUT", "PATCH", "DELETE"};
     struct slice known = SLICE("");
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -77,24 +65,9 @@ static struct slice methods_of(struct pattern *pattern, const struct rest_call *
             known = arena_printf(call->arena, "%.*s%s%s", SLICE_ARG(known), known.len ? ", " : "",
                                  methods[i]);
     }
-    return known;
-}
-
-static void refuse_method(struct pattern *pattern, struct rest_call *call)
-{
-    struct slice known = methods_of(pattern, call);
     rest_add_header(call, "Allow: %.*s", SLICE_ARG(known));
     put_refusal(call, 405, "wrong-method",
                 arena_printf(call->arena, "This path knows %.*s.", SLICE_ARG(known)));
-}
-
-/* Patterns are asked last: what they do not know under /v1 is known to nobody. */
-static void refuse_path(struct rest_call *call)
-{
-    struct slice path = utf8_valid(call->path) ? call->path : SLICE("like this");
-    put_refusal(call, 404, "no-such-route",
-                arena_printf(call->arena, "There is no route %.*s; GET /v1/openapi.json describes all.",
-                             SLICE_ARG(path)));
 }
 
 const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *call, bool *refused)
@@ -106,7 +79,14 @@ const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *c
     case REST_OTHER_METHOD: refuse_method(pattern, call); break;
     default:
         *refused = slice_starts(call->path, SLICE("/v1/"));
-        if (*refused) refuse_path(call);
+        if (*refused) {
+            /* Patterns are asked last: what they do not know under /v1 is known to nobody. */
+            struct slice path = utf8_valid(call->path) ? call->path : SLICE("like this");
+            put_refusal(call, 404, "no-such-route",
+                        arena_printf(call->arena,
+                                     "There is no route %.*s; GET /v1/openapi.json describes all.",
+                                     SLICE_ARG(path)));
+        }
     }
     return NULL;
 }
@@ -141,7 +121,14 @@ struct pattern *pattern_open(const struct pattern_options *options)
     else
         random_seed_from_system(&pattern->random);
     ensure(pthread_mutex_init(&pattern->random_lock, NULL) == 0);
-    routes_make(pattern);
+    while (row_at(pattern->route_count)) pattern->route_count++;
+    pattern->routes = must_zero(pattern->route_count, sizeof *pattern->routes);
+    for (size_t i = 0; i < pattern->route_count; i++) {
+        const struct flow_row *row = row_at(i);
+        pattern->routes[i] = (struct rest_route){.method = row->method, .path = row->path};
+    }
+    pattern->shared = must_zero(pattern->route_count, 1);
+    rest_routes_share(pattern->routes, pattern->shared, pattern->route_count);
     pattern->server = server_open(pattern, options->sweeps);
     return pattern;
 }
@@ -164,7 +151,7 @@ void pattern_close(struct pattern *pattern)
 
 /* ---- what runners need ---- */
 
-uint64_t pattern_seed(struct pattern *pattern)
+static uint64_t pattern_seed(struct pattern *pattern)
 {
     pthread_mutex_lock(&pattern->random_lock);
     uint64_t seed = random_next(&pattern->random);

@@ -19,11 +19,9 @@ static void call_make(struct pattern *pattern, struct flow *flow)
 {
     struct buf body = {0};
     struct slice cause = flow->request ? flow->request->cause : SLICE_NONE; /* a sweep has none */
-    int status = dynamo_call_wait(pattern->dynamo,
-                                  &(struct dynamo_call){.name = flow->operation,
-                                                        .request = flow->call,
-                                                        .cause = cause,
-                                                        .reply = &body});
+    int status = dynamo_call_wait(
+        pattern->dynamo, &(struct dynamo_call){
+                             .name = flow->operation, .request = flow->call, .cause = cause, .reply = &body});
     struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));
     buf_free(&body);
     flow_next(flow, clock_now_ms(pattern->clock), &reply);

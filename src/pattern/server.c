@@ -34,7 +34,7 @@ struct run {
     struct pattern_task task; /* for the host */
     struct server *server;
     const struct pattern_host *host; /* whose thread goes on with it; NULL: the server's own */
-    struct rest_call *rest; /* NULL: a sweep */
+    struct rest_call *rest;          /* NULL: a sweep */
     struct sweep *sweep;
     struct buf reply;
     struct seat seat; /* where it leads or follows */
@@ -57,7 +57,8 @@ struct server {
     struct pattern *pattern;
     struct engine_change_watcher watcher;
     _Atomic uint64_t epoch, parked, gone, wakes, looks;
-    _Atomic uint64_t woken[BUCKETS]; /* the epoch in which a topic or thing was woken last */
+    _Atomic uint64_t woken[BUCKETS]; /* the epoch in which a topic or thing was woken last ... */
+    _Atomic uint64_t all_woken;      /* ... and in which all of them were */
     pthread_mutex_t lock;            /* of all below */
     pthread_cond_t changed;
     struct joins joins; /* with its own lock */
@@ -82,13 +83,6 @@ static void things_changed(struct engine_change_watcher *watcher, const uint64_t
 static void run_drive(struct run *run, struct dynamo_turn *turn);
 
 /* ---- opening ---- */
-
-static void sweeps_open(struct server *server)
-{
-    while (sweep_at(server->sweep_count)) server->sweep_count++;
-    server->sweeps = must_zero(server->sweep_count + 1, sizeof *server->sweeps);
-    for (size_t i = 0; i < server->sweep_count; i++) server->sweeps[i].what = sweep_at(i);
-}
 
 /* Under the lock. A program that never serves has no thread. */
 static void thread_need(struct server *server)
@@ -115,7 +109,9 @@ struct server *server_open(struct pattern *pattern, bool sweeps)
     if (dynamo_engine(pattern->dynamo))
         engine_watch_changes(dynamo_engine(pattern->dynamo), &server->watcher);
     if (sweeps) {
-        sweeps_open(server);
+        while (sweep_at(server->sweep_count)) server->sweep_count++;
+        server->sweeps = must_zero(server->sweep_count + 1, sizeof *server->sweeps);
+        for (size_t i = 0; i < server->sweep_count; i++) server->sweeps[i].what = sweep_at(i);
         pthread_mutex_lock(&server->lock);
         thread_need(server);
         pthread_mutex_unlock(&server->lock);
@@ -191,7 +187,7 @@ static bool is_gone(struct run *run)
 static void reply_take(struct run *run, int64_t now_ms)
 {
     struct slice body = buf_view(&run->reply);
-    run->wait.seen += hash_bytes(body);
+    if (run->flow.look != LOOK_NEVER) run->wait.seen += hash_bytes(body);
     struct flow_reply reply = pattern_reply(run->flow.arena, run->call.status, body);
     flow_next(&run->flow, now_ms, &reply);
 }
@@ -280,7 +276,8 @@ static bool has_news(struct run *run)
 {
     struct server *server = run->server;
     return run->flow.want == FLOW_WATCH && (atomic_load(woken_of(server, run->flow.topic)) > run->epoch ||
-                                            atomic_load(woken_of(server, run->flow.thing)) > run->epoch);
+                                            atomic_load(woken_of(server, run->flow.thing)) > run->epoch ||
+                                            atomic_load(&server->all_woken) > run->epoch);
 }
 
 /* False when what it waits for has happened already. From the moment on that the lock is given back somebody
@@ -366,8 +363,8 @@ static void things_changed(struct engine_change_watcher *watcher, const uint64_t
 {
     struct server *server = (struct server *)(void *)((char *)watcher - offsetof(struct server, watcher));
     uint64_t epoch = atomic_fetch_add(&server->epoch, 1) + 1;
-    for (size_t i = 0; i < (things ? count : BUCKETS); i++)
-        atomic_store(woken_of(server, things ? things[i] : i), epoch);
+    if (!things) atomic_store(&server->all_woken, epoch);
+    for (size_t i = 0; i < count; i++) atomic_store(woken_of(server, things[i]), epoch);
     if (!atomic_load(&server->parked)) return;
     pthread_mutex_lock(&server->lock);
     if (!things) server->all_things = true;
@@ -400,7 +397,8 @@ static void things_take(struct server *server, int64_t now_us, struct wait **lis
 
 /* ---- clients that leave ---- */
 
-void server_client_left(struct rest_call *call)
+/* The client of a call that server_begin was given has gone; on the thread that the call came in by. */
+static void server_client_left(struct rest_call *call)
 {
     struct run *run = call->context;
     struct server *server = run->server;
@@ -447,24 +445,20 @@ static bool join_begin(struct run *run)
 
 /* ---- a run from one wait to the next ---- */
 
-/* It was sent to look for others as well and has not come back. */
-static void scout_end(struct run *run)
-{
-    struct server *server = run->server;
-    bool by_time = run->flow.now_ms >= run->flow.until_ms;
-    pthread_mutex_lock(&server->lock);
-    struct wait *others = waits_end(&server->waits, &run->wait, by_time, monotonic_us());
-    pthread_mutex_unlock(&server->lock);
-    waits_are_ready(server, others);
-}
-
 static void run_end(struct run *run)
 {
     struct server *server = run->server;
     struct rest_call *rest = run->rest;
     flow_release(&run->flow);
     buf_free(&run->reply);
-    if (run->wait.scouts_for) scout_end(run);
+    if (run->wait.scouts_for) {
+        /* It was sent to look for others as well and has not come back. */
+        bool by_time = run->flow.now_ms >= run->flow.until_ms;
+        pthread_mutex_lock(&server->lock);
+        struct wait *others = waits_end(&server->waits, &run->wait, by_time, monotonic_us());
+        pthread_mutex_unlock(&server->lock);
+        waits_are_ready(server, others);
+    }
     if (run->sweep) {
         run->sweep->runs = false; /* on the server's thread, as all of a sweep is */
     } else {

@@ -52,12 +52,11 @@ void slots_count(struct flow *flow, const struct slots *slots, struct slice id)
 {
     bool is_sample = (hash_bytes(id) >> 32) % SAMPLE == 0;
     if (!is_sample || slots_known(flow, slots) == SLOTS_MOST) return;
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #slots = if_not_exists(#slots, :least), #since = "
-        "if_not_exists(#since, :now) ADD #opened :one',%#,'ExpressionAttributeValues':{':least':%N,':now':%N,"
-        "':one':{'N':'1'}},'ReturnValues':'ALL_NEW'}",
-        slots->table, slots->key, (int64_t)SLOTS_LEAST, flow->now_ms);
+    edit_item(
+        flow, slots->table, slots->key,
+        SLICE("SET #slots = if_not_exists(#slots, :least), #since = if_not_exists(#since, :now) ADD #opened "
+              ":one"),
+        SLICE_NONE, "':least':%N,':now':%N,':one':{'N':'1'}", (int64_t)SLOTS_LEAST, flow->now_ms);
     struct slice item = flow_item(flow);
     int64_t number = slots_take(flow, slots, item), opened = item_int(flow->arena, item, "opened", 0);
     int64_t since_ms = item_int(flow->arena, item, "since", 0), took_ms = flow->now_ms - since_ms;

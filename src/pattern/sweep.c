@@ -17,9 +17,8 @@ static void page_read(struct flow *flow, struct due_walk *walk)
     task_call(
         flow, "Query",
         "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
-        "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d%A}",
-        walk->table, walk->slot, flow->now_ms, (int64_t)PAGE,
-        walk->last_key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", walk->last_key) : SLICE(""));
+        "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
+        walk->table, walk->slot, flow->now_ms, (int64_t)PAGE, walk->last_key);
     walk->pages++;
     walk->last_key = flow_last_key(flow);
     raw_look_begin(&walk->page, flow->arena, flow_items(flow));

@@ -1,7 +1,7 @@
 /* The tables of a call that found one missing: all are made, so that they become ready at the same time; each
  * is waited for and given its time to live; then the call is repeated. Several flows may do it at the same
  * time: whoever comes second finds it done. */
-#include "fiber/fiber.h"
+#include "dynamo/dynamo.h"
 #include "pattern/flow.h"
 
 #define LOOK_AGAIN_MS 200 /* a table on AWS takes some seconds to become active */
@@ -16,23 +16,23 @@ static void ask(struct flow *flow, const struct flow_table *table, const char *o
 
 static _Noreturn void fail(struct flow *flow, const struct flow_table *table)
 {
-    flow_refuse(flow, 502, "no-table", "The table %.*s%s could not be made: %.*s",
-                SLICE_ARG(flow->world->prefix), table->name, SLICE_ARG(flow->reply.body));
-    task_end(flow);
+    struct slice name, message;
+    dynamo_error(flow->reply.body, flow->arena, &name, &message);
+    task_refuse(flow, 502, "no-table", "The table %.*s%s could not be made: the database answered %.*s: %.*s",
+                SLICE_ARG(flow->world->prefix), table->name, SLICE_ARG(name), SLICE_ARG(message));
 }
 
 static void create_as(struct flow *flow, const struct flow_table *table, struct slice definition)
 {
-    flow_call(flow, task_goes_on, "CreateTable", "{'TableName':'%r%r','BillingMode':'PAY_PER_REQUEST',%r}",
-              flow->world->prefix, slice_of(table->name), definition);
-    flow->sees_error = true;
-    task_wait_for_steps(flow);
+    task_try(flow, "CreateTable", "{'TableName':'%r%r','BillingMode':'PAY_PER_REQUEST',%r}",
+             flow->world->prefix, slice_of(table->name), definition);
 }
 
 /* Not every ScyllaDB Alternator offers streams: without one, all but reactions works. */
 static void create(struct flow *flow, const struct flow_table *table)
 {
-    struct slice definition = flow_compose(flow, table->definition), stream = flow_compose(flow, "," FLOW_STREAM);
+    struct slice definition = flow_compose(flow, table->definition),
+                 stream = flow_compose(flow, "," FLOW_STREAM);
     create_as(flow, table, definition);
     if (slice_equal(flow->reply.error, SLICE("ValidationException")) && slice_contains(definition, stream))
         create_as(flow, table, (struct slice){definition.data, definition.len - stream.len});
@@ -62,32 +62,13 @@ static void await_ready(struct flow *flow, const struct flow_table *table)
                          slice_of(table->expiry)));
 }
 
-/* A task of its own: what made the call goes on behind it, be it a task or a step. */
-static void make(void *argument)
-{
-    struct flow *flow = argument;
-    struct flow_kept *kept = &flow->kept;
-    for (uint32_t i = 0; i < kept->table_count; i++) create(flow, kept->tables[i]);
-    for (uint32_t i = 0; i < kept->table_count; i++) await_ready(flow, kept->tables[i]);
-    flow->makes_tables = true;
-    flow->want = FLOW_CALL;
-    flow->operation = kept->operation;
-    flow->call = kept->call;
-    flow->then = kept->then;
-    flow->table_count = kept->table_count;
-    memcpy(flow->tables, kept->tables, sizeof flow->tables);
-    flow->fiber = kept->fiber;
-    kept->fiber = NULL;
-}
-
 void tables_make(struct flow *flow)
 {
-    flow->kept = (struct flow_kept){.operation = flow->operation,
-                                    .call = flow->call,
-                                    .then = flow->then,
-                                    .fiber = flow->fiber,
-                                    .table_count = flow->table_count};
-    memcpy(flow->kept.tables, flow->tables, sizeof flow->tables);
-    flow->makes_tables = false;
-    flow->fiber = fiber_start(make, flow);
+    const struct flow_table *tables[FLOW_TABLES];
+    uint32_t count = flow->table_count;
+    memcpy(tables, flow->tables, sizeof tables);
+    for (uint32_t i = 0; i < count; i++) create(flow, tables[i]);
+    for (uint32_t i = 0; i < count; i++) await_ready(flow, tables[i]);
+    memcpy(flow->tables, tables, sizeof tables);
+    flow->table_count = count;
 }

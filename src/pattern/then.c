@@ -14,6 +14,7 @@
  * that somebody wrote by another hand: so nothing is taken for granted here. */
 #include <stdio.h>
 
+#include "base/compose.h"
 #include "base/limits.h"
 #include "pattern/flow.h"
 #include "pattern/internal.h"
@@ -95,12 +96,10 @@ static bool is_state(struct slice text)
 static const char *on_fault(struct slice on, struct arena *arena)
 {
     static const char fault[] = "may be on COMPLETE, FAILED, EXPIRED, DEAD or DONE only";
-    struct raw_look look;
     struct slice state;
     if (raw_kind(on) == JSON_STRING) return is_state(raw_text(arena, on)) ? NULL : fault;
     if (raw_kind(on) != JSON_ARRAY) return fault;
-    raw_look_begin(&look, arena, on);
-    while (raw_look_next(&look, NULL, &state))
+    raw_each (arena, on, &state)
         if (raw_kind(state) != JSON_STRING || !is_state(raw_text(arena, state))) return fault;
     return NULL;
 }
@@ -197,34 +196,19 @@ const char *pattern_then_read(struct slice then, struct arena *arena,
 
 struct slice pattern_target_text(const struct pattern_target *target, struct arena *arena)
 {
-    struct buf out = {0};
+    bool is_url = target->url.len;
     if (target->function.len) return target->function;
-    if (target->url.len && !target->secret.len) return target->url;
-    buf_text(&out, "{");
-    buf_printf(&out, "\"%s\":", target->url.len ? "url" : "call");
-    json_put_string(&out, target->url.len ? target->url : target->call);
-    if (target->secret.len) {
-        buf_text(&out, ",\"secret\":");
-        json_put_string(&out, target->secret);
-    }
-    if (target->body.data) {
-        buf_text(&out, ",\"body\":");
-        buf_slice(&out, target->body);
-    }
-    buf_byte(&out, '}');
-    struct slice text = arena_copy(arena, buf_view(&out));
-    buf_free(&out);
-    return text;
+    if (is_url && !target->secret.len) return target->url;
+    return compose_in(arena, "{%s:%s%[,'secret':%s%]%[,'body':%A%]}", is_url ? SLICE("url") : SLICE("call"),
+                      is_url ? target->url : target->call, target->secret, target->body);
 }
 
 bool pattern_target_is_for(const struct pattern_target *target, struct slice state, struct arena *arena)
 {
-    struct raw_look look;
     struct slice one;
     if (!target->on.data) return true;
     if (raw_kind(target->on) == JSON_STRING) return slice_equal(raw_text(arena, target->on), state);
-    raw_look_begin(&look, arena, target->on);
-    while (raw_look_next(&look, NULL, &one))
+    raw_each (arena, target->on, &one)
         if (slice_equal(raw_text(arena, one), state)) return true;
     return false;
 }

@@ -39,7 +39,5 @@ _Noreturn void token_refuse(struct flow *flow)
 
 struct slice token_find(struct flow *flow, const char *kind, struct slice name, struct slice key)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':{'token':%S},'ConsistentRead':true}", &token_table,
-              token_text(flow, kind, name, key));
-    return flow_item(flow);
+    return task_get(flow, &token_table, "{'token':%S}", token_text(flow, kind, name, key));
 }

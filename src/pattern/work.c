@@ -22,31 +22,25 @@
 
 #include "base/hash.h"
 #include "base/limits.h"
-#include "base/limits.h"
 #include "calendar/calendar.h"
 #include "pattern/drive.h"
+#include "pattern/edit.h"
 #include "pattern/hold.h"
 #include "pattern/listing.h"
 #include "pattern/names.h"
 #include "pattern/rows.h"
 
-#define WAIT_MOST_MS  60000
 #define LEASE_MOST_MS (24 * 3600 * 1000ll)
 #define DELAY_MOST_MS (365 * 24 * 3600 * 1000ll)
-#define LIST_MOST     1000
-#define LIST_USUAL    100
 #define DELETED_S     (2 * 24 * 3600) /* longer than any claim lasts */
 
 /* clang-format off */
 const struct flow_table work_table = {
     "work",
-    "'KeySchema':[" FLOW_KEY("queue", "HASH") "," FLOW_KEY("id", "RANGE") "],"
-    "'AttributeDefinitions':[" FLOW_TYPE("queue", "S") "," FLOW_TYPE("id", "S") "," FLOW_TYPE("slot", "S") ","
-    FLOW_TYPE("due", "N") "," FLOW_TYPE("dead", "S") "],'GlobalSecondaryIndexes':["
-    "{'IndexName':'claimable','KeySchema':[" FLOW_KEY("slot", "HASH") "," FLOW_KEY("due", "RANGE") "],"
-    "'Projection':{'ProjectionType':'KEYS_ONLY'}},{'IndexName':'dead','KeySchema':[" FLOW_KEY("dead", "HASH") ","
-    FLOW_KEY("id", "RANGE") "],'Projection':{'ProjectionType':'ALL'}}]," FLOW_STREAM,
-    "expires"};
+    "'KeySchema':[" FLOW_KEY("queue", "HASH") "," FLOW_KEY("id", "RANGE") "],'AttributeDefinitions':["
+    FLOW_TYPE("queue", "S") "," FLOW_TYPE("id", "S") "," FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") ","
+    FLOW_TYPE("dead", "S") "],'GlobalSecondaryIndexes':[" FLOW_INDEX("claimable", "slot", "due", "KEYS_ONLY'") ","
+    FLOW_INDEX("dead", "dead", "id", "ALL'") "]," FLOW_STREAM, "expires"};
 /* clang-format on */
 
 const struct flow_table work_settings_table = {"work-queues", FLOW_HASH("queue"), NULL};
@@ -80,8 +74,7 @@ struct slice work_key(struct flow *flow, struct slice id)
 
 struct slice work_read(struct flow *flow)
 {
-    task_call(flow, "GetItem", "{'TableName':%T,'Key':%A,'ConsistentRead':true}", &work_table,
-              work_key(flow, flow_text(flow, WORK_ID)));
+    task_get(flow, &work_table, "%A", work_key(flow, flow_text(flow, WORK_ID)));
     return work_found(flow);
 }
 
@@ -97,7 +90,8 @@ _Noreturn void work_refuse_unknown(struct flow *flow)
                 SLICE_ARG(flow_text(flow, WORK_ID)), SLICE_ARG(flow_text(flow, WORK_QUEUE)));
 }
 
-void work_put(struct flow *flow, struct slice item)
+/* As an object, appended to the answer. */
+static void work_put(struct flow *flow, struct slice item)
 {
     bool is_claimed = item_says(flow->arena, item, "state", "CLAIMED");
     flow_put(flow, flow->body, "{'id':%s", item_text(flow->arena, item, "id"));
@@ -183,38 +177,23 @@ static struct slice settings_members(struct flow *flow, struct slice item)
                         duration_text(flow->arena, settings.keep_s * 1000), flow_then_member(flow, item));
 }
 
-/* One of the settings as a piece of the update, where it is given. */
-static void set_number(struct flow *flow, unsigned field, const char *name, int64_t divisor,
-                       struct slice *set, struct slice *values)
-{
-    if (!flow_given(flow, field)) return;
-    *set = arena_printf(flow->arena, "%.*s, #%s = :%s", SLICE_ARG(*set), name, name);
-    *values = flow_compose(flow, "%A,':%r':%N", *values, slice_of(name), flow_int(flow, field) / divisor);
-}
-
 /* What is not given stays as it is. */
 static void set_queue(struct flow *flow)
 {
-    struct slice set = SLICE(""), values = SLICE("");
     struct drive_thing thing = {.kind = &work_drive_kind, .name = flow_text(flow, WORK_QUEUE)};
     drive_check(flow, &thing);
     names_note(flow, SLICE("work"), flow_text(flow, WORK_QUEUE));
-    set_number(flow, SET_LEASE, "lease", 1, &set, &values);
-    set_number(flow, SET_ATTEMPTS, "attempts", 1, &set, &values);
-    set_number(flow, SET_BACKOFF, "backoff", 1, &set, &values);
-    set_number(flow, SET_KEEP, "keep", 1000, &set, &values);
-    if (flow_given(flow, SET_THEN)) {
-        set = arena_printf(flow->arena, "%.*s, #then = :then", SLICE_ARG(set));
-        values = flow_compose(flow, "%A,':then':%S", values, flow_then(flow, SET_THEN));
-    }
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':{'queue':%S},'UpdateExpression':'SET #changed = :changed%r',%#,"
-              "'ExpressionAttributeValues':{':changed':%S%A},'ReturnValues':'ALL_NEW'}",
-              &work_settings_table, flow_text(flow, WORK_QUEUE), set, moment_text(flow->arena, flow->now_ms),
-              values);
+    struct edit edit = {0};
+    edit_set(flow, &edit, "changed", "%S", moment_text(flow->arena, flow->now_ms));
+    if (flow_given(flow, SET_LEASE)) edit_set(flow, &edit, "lease", "%N", flow_int(flow, SET_LEASE));
+    if (flow_given(flow, SET_ATTEMPTS)) edit_set(flow, &edit, "attempts", "%N", flow_int(flow, SET_ATTEMPTS));
+    if (flow_given(flow, SET_BACKOFF)) edit_set(flow, &edit, "backoff", "%N", flow_int(flow, SET_BACKOFF));
+    if (flow_given(flow, SET_KEEP)) edit_set(flow, &edit, "keep", "%N", flow_int(flow, SET_KEEP) / 1000);
+    if (flow_given(flow, SET_THEN)) edit_set(flow, &edit, "then", "%S", flow_then(flow, SET_THEN));
+    edit_write(flow, &edit, &work_settings_table,
+               flow_compose(flow, "{'queue':%S}", flow_text(flow, WORK_QUEUE)));
     struct slice settings = settings_members(flow, flow_item(flow)), drive = drive_put(flow, &thing);
-    flow_answer(flow, 200, "{%A%A}", settings,
-                drive_members(flow, &thing, drive));
+    flow_answer(flow, 200, "{%A%A}", settings, drive_members(flow, &thing, drive));
 }
 
 /* ---- submitting ---- */
@@ -275,7 +254,8 @@ static const struct field many_fields[] = {
 static void submit_units(struct flow *flow)
 {
     size_t count;
-    struct field_value **units = flow_elements(flow, MANY_UNITS, LIMIT_BATCH_UNITS, FIELDS(submit_fields), &count);
+    struct field_value **units = flow_elements(flow, MANY_UNITS, LIMIT_BATCH_UNITS, FIELDS(submit_fields),
+                                               &count);
     bool has_new = false, is_new;
     struct slice *told = arena_array(flow->arena, struct slice, count);
     for (size_t i = 0; i < count; i++) {
@@ -333,33 +313,27 @@ static const struct slice state_names[] = {SLICE("READY"), SLICE("CLAIMED"), SLI
 
 static void list_units(struct flow *flow)
 {
-    struct slice queue = flow_text(flow, WORK_QUEUE), filter = SLICE(""), value = SLICE(""),
-                 after = SLICE_NONE, item;
-    bool is_dead = flow_given(flow, LIST_STATE) && flow_int(flow, LIST_STATE) == STATE_DEAD;
+    struct slice queue = flow_text(flow, WORK_QUEUE), state = SLICE_NONE, after = SLICE_NONE, item;
+    bool is_all = !flow_given(flow, LIST_STATE),
+         is_dead = !is_all && flow_int(flow, LIST_STATE) == STATE_DEAD;
     buf_byte(flow->body, '{');
-    if (!flow_given(flow, LIST_STATE) &&
-        !flow_given(flow, LIST_AFTER)) { /* the first page of the whole queue */
-        task_call(flow, "GetItem", "{'TableName':%T,'Key':{'queue':%S},'ConsistentRead':true}",
-                  &work_settings_table, queue);
-        struct slice settings = settings_members(flow, flow_item(flow));
+    if (is_all && !flow_given(flow, LIST_AFTER)) { /* the first page of the whole queue */
+        struct slice settings = settings_members(flow,
+                                                 task_get(flow, &work_settings_table, "{'queue':%S}", queue));
         struct drive_thing thing = {.kind = &work_drive_kind, .name = queue};
         flow_put(flow, flow->body, "%A%A,", settings, drive_members(flow, &thing, drive_read(flow, &thing)));
     }
-    if (!flow_given(flow, LIST_STATE)) {
-        filter = SLICE("\"FilterExpression\":\"attribute_exists(#state)\",");
-    } else if (!is_dead) {
-        filter = SLICE("\"FilterExpression\":\"#state = :state\",");
-        value = flow_compose(flow, ",':state':%S", state_names[flow_int(flow, LIST_STATE)]);
-    }
+    if (!is_all && !is_dead) state = state_names[flow_int(flow, LIST_STATE)];
     if (flow_given(flow, LIST_AFTER))
-        after = flow_compose(flow, "{'queue':%S,'id':%S%r}", queue, flow_text(flow, LIST_AFTER),
-                             is_dead ? flow_compose(flow, ",'dead':%S", queue) : SLICE(""));
-    task_call(flow, "Query",
-              "{'TableName':%T,%r'KeyConditionExpression':'%r = :queue',%r%#,"
-              "'ExpressionAttributeValues':{':queue':%S%r},'Limit':%d%r}",
-              &work_table, is_dead ? SLICE("\"IndexName\":\"dead\",") : SLICE(""),
-              is_dead ? SLICE("#dead") : SLICE("#queue"), filter, queue, value,
-              flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
+        after = flow_compose(flow, "{'queue':%S,'id':%S%[%?,'dead':%S%]}", queue, flow_text(flow, LIST_AFTER),
+                             (int)is_dead, queue);
+    task_call(
+        flow, "Query",
+        "{'TableName':%T%[%?,'IndexName':'dead'%],'KeyConditionExpression':'%r = :queue'"
+        "%[%?,'FilterExpression':'attribute_exists(#state)'%]%[%?,'FilterExpression':'#state = :state'%],%#,"
+        "'ExpressionAttributeValues':{':queue':%S%[,':state':%S%]},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
+        &work_table, (int)is_dead, is_dead ? SLICE("#dead") : SLICE("#queue"), (int)is_all,
+        (int)(state.data != NULL), queue, state, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), after);
     buf_text(flow->body, "\"work\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,");
@@ -377,9 +351,10 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
 
 static void list_queues(struct flow *flow)
 {
-    struct names names = {.list = SLICE("work"), .member = "queues", .word = "queue", .key = "queue",
-                          .table = &work_settings_table, .children = &work_table, .tell = told_in_list};
-    names_list(flow, &names, 0);
+    names_list(flow,
+               (struct names){SLICE("work"), "queues", "queue", "queue", .table = &work_settings_table,
+                              .children = &work_table, .tell = told_in_list},
+               0);
 }
 
 /* ---- again, or away ---- */

@@ -9,7 +9,7 @@ extern const struct flow_table work_table, work_settings_table;
 /* The rows of work.c begin with the queue; those of one unit go on with its id. */
 enum { WORK_QUEUE, WORK_ID };
 #define FIELD_WORK_QUEUE FIELD_IN_PATH("queue", 200, "the queue")
-#define FIELD_WORK_ID FIELD_IN_PATH("id", 0, "the unit of work")
+#define FIELD_WORK_ID    FIELD_IN_PATH("id", 0, "the unit of work")
 
 #define WORK_SLOTS 4 /* of the index of what can be claimed: each takes 1000 writes a second on AWS */
 
@@ -33,8 +33,6 @@ struct slice work_read(struct flow *flow);
 struct slice work_found(struct flow *flow);
 /* Answers the unit as it is. */
 void work_tell(struct flow *flow, int status, struct slice item);
-/* As an object, appended to the answer. */
-void work_put(struct flow *flow, struct slice item);
 _Noreturn void work_refuse_unknown(struct flow *flow);
 
 /* ---- work_claim.c ---- */

@@ -4,7 +4,6 @@
 #include "pattern/rows.h"
 #include "pattern/work.h"
 
-#define WAIT_MOST_MS  60000
 #define LEASE_MOST_MS (24 * 3600 * 1000ll)
 #define PAUSE_MOST_MS (3600 * 1000ll) /* of the doubled back-off */
 #define CANDIDATES    10 /* looked at in one slot: claimers who come together take different ones */
@@ -48,13 +47,12 @@ static void bury(struct flow *flow, const struct work_settings *settings, struct
         "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :dead, #dead = :queue, #error = :error, "
         "#finished = :time, #expires = :expires%r REMOVE #slot, #due, #until, #owner',"
         "'ConditionExpression':'#fence = :fence and #due <= :now',%#,'ExpressionAttributeValues':{"
-        "':dead':{'S':'DEAD'},':queue':%S,':error':%S,':time':%S,':expires':%N,':fence':%N,':now':%N%A},"
+        "':dead':{'S':'DEAD'},':queue':%S,':error':%S,':time':%S,':expires':%N,':fence':%N,':now':%N%[,':then':%S%]},"
         "'ReturnValues':'ALL_NEW',%O}",
         &work_table, work_key(flow, id), has_then ? SLICE(", #then = :then") : SLICE(""), queue,
         is_ready && error.len ? error : SLICE("its last lease ended without a word"),
         moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + settings->keep_s,
-        hold_of(flow, unit).fence, flow->now_ms,
-        has_then ? flow_compose(flow, ",':then':%S", settings->then) : SLICE(""));
+        hold_of(flow, unit).fence, flow->now_ms, settings->then);
     if (!flow_failed(flow)) flow_wake(flow, work_topic(flow, "work unit", id));
 }
 
@@ -75,10 +73,9 @@ static bool claim_unit(struct flow *flow, const struct work_settings *settings, 
         .condition = SLICE(" and #due <= :now and #attempts < :limit"),
         .values = flow_compose(flow,
                                ",':claimed':{'S':'CLAIMED'},':due':%N,':limit':%N,':backoff':%N,':lease':%N,"
-                               "':keep':%N%A",
+                               "':keep':%N%[,':then':%S%]",
                                hold_until_ms(flow, for_ms) + 1, settings->attempts, settings->backoff_ms,
-                               settings->lease_ms, settings->keep_s,
-                               has_then ? flow_compose(flow, ",':then':%S", settings->then) : SLICE(""))};
+                               settings->lease_ms, settings->keep_s, settings->then)};
     if (hold_take(flow, &held, flow_text(flow, CLAIM_OWNER), for_ms, HOLD_FREE, &also)) return true;
     struct slice unit = flow_item(flow);
     bool is_due = item_int(flow->arena, unit, "due", INT64_MAX) <= flow->now_ms;
@@ -114,15 +111,6 @@ static bool claim_in_slot(struct flow *flow, const struct work_settings *setting
     return false;
 }
 
-/* Until somebody submits a unit, or one becomes due. All claimers of a queue look for the same. */
-static void claim_wait(struct flow *flow, const struct claim_look *look, int64_t until_ms)
-{
-    uint64_t topic = work_topic(flow, "work", SLICE(""));
-    int64_t soon_ms = flow->now_ms + LOST_PAUSE_MS + (int64_t)flow_random_below(flow, LOST_PAUSE_MS);
-    task_watch_as(flow, topic, flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), SLICE("")), topic,
-                  look->due_ms, look->lost && soon_ms < until_ms ? soon_ms : until_ms);
-}
-
 /* Where to look first: where a unit was submitted last, for one claimer, and anywhere for the others, so that they do
  * not all go to the same slot. */
 static uint64_t first_slot(struct flow *flow)
@@ -153,7 +141,11 @@ void work_claim(struct flow *flow)
             return;
         }
         if (flow->now_ms >= until_ms) break;
-        claim_wait(flow, &look, until_ms);
+        /* Until somebody submits a unit, or one becomes due. All claimers of a queue look for the same. */
+        uint64_t topic = work_topic(flow, "work", SLICE(""));
+        int64_t soon_ms = flow->now_ms + LOST_PAUSE_MS + (int64_t)flow_random_below(flow, LOST_PAUSE_MS);
+        task_watch_as(flow, topic, flow_item_thing(&work_table, flow_text(flow, WORK_QUEUE), SLICE("")),
+                      topic, look.due_ms, look.lost && soon_ms < until_ms ? soon_ms : until_ms);
     }
     flow_finish(flow, 204);
 }
@@ -298,8 +290,7 @@ void work_fail(struct flow *flow)
                               flow->now_ms + fail_pause(flow, unit));
     }
     values = flow_compose(flow, "%A,':reason':%S", values,
-                          flow_given(flow, FAIL_REASON) ? flow_text(flow, FAIL_REASON)
-                                                        : SLICE("no reason given"));
+                          flow_text_or(flow, FAIL_REASON, SLICE("no reason given")));
     bool is_taken = hold_act(flow, &held, fence, update, &(struct hold_also){.values = values});
     unit = work_found(flow);
     bool was_taken = hold_of(flow, unit).fence == fence && (item_says(flow->arena, unit, "state", "READY") ||

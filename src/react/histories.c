@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
-#include "base/json.h"
 #include "base/limits.h"
 
 #define LOOK_S 1
@@ -51,13 +51,7 @@ static bool answer(void *context, struct slice event, struct slice cause, struct
     struct buf writes = {0};
     (void)cause; /* each record tells its own */
     bool is_fine = pattern_history(history->pattern, slice_of(history->table), event, arena, &writes);
-    if (is_fine) {
-        buf_slice(reply, buf_view(&writes));
-    } else {
-        buf_text(reply, "{\"errorType\":\"History\",\"errorMessage\":");
-        json_put_string(reply, buf_view(&writes));
-        buf_byte(reply, '}');
-    }
+    compose(reply, is_fine ? "%A" : "{'errorType':'History','errorMessage':%s}", buf_view(&writes));
     buf_free(&writes);
     return is_fine;
 }
@@ -103,7 +97,7 @@ static void take(void *context, struct slice table)
                                                                   .batch_size = BATCH,
                                                                   .answer = answer,
                                                                   .context = history,
-                                          .puts_first = true});
+                                                                  .puts_first = true});
     }
     history->is_set = true;
 }

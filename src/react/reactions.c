@@ -19,6 +19,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -74,25 +75,6 @@ static struct slice then_shown(struct slice then)
                                                             : then;
 }
 
-/* In the form of what is told of other calls that have failed. */
-static struct slice refusal_document(struct round *round, const struct pattern_record *record,
-                                     struct slice id, const char *why)
-{
-    struct buf out = {0};
-    buf_text(&out, "{\"version\":\"1.0\",\"requestContext\":{\"requestId\":");
-    json_put_string(&out, id);
-    buf_text(&out, ",\"condition\":\"BadReaction\"},\"then\":");
-    json_put_string(&out, then_shown(record->then));
-    buf_text(&out, ",\"requestPayload\":");
-    pattern_put_event(&out, round->reaction->pattern, record, id, PATTERN_EVENT_BRIEF, round->arena);
-    buf_text(&out, ",\"responsePayload\":{\"errorType\":\"BadReaction\",\"errorMessage\":");
-    json_put_string(&out, arena_printf(round->arena, "then %s", why));
-    buf_text(&out, "}}");
-    struct slice document = arena_copy(round->arena, buf_view(&out));
-    buf_free(&out);
-    return document;
-}
-
 static void *queue_make(void *argument)
 {
     struct reactions *reactions = argument;
@@ -129,7 +111,16 @@ static bool refuse(struct round *round, const struct pattern_record *record, str
     struct reactions *reactions = round->reaction->reactions;
     struct buf members = {0};
     if (!queue_is_known(reactions)) return false;
-    struct slice document = refusal_document(round, record, id, why);
+    /* In the form of what is told of other calls that have failed. */
+    struct buf out = {0};
+    compose(
+        &out,
+        "{'version':'1.0','requestContext':{'requestId':%s,'condition':'BadReaction'},'then':%s,'requestPayload':",
+        id, then_shown(record->then));
+    pattern_put_event(&out, round->reaction->pattern, record, id, PATTERN_EVENT_BRIEF, round->arena);
+    compose(&out, ",'responsePayload':{'errorType':'BadReaction','errorMessage':%s}}",
+            arena_printf(round->arena, "then %s", why));
+    struct slice document = arena_take(round->arena, &out);
     log_line("reactions: a change of %s is not answered: then %s", round->reaction->pattern->table, why);
     round->refused++;
     bool is_ready = atomic_load(&reactions->queue_state) == QUEUE_READY;
@@ -170,11 +161,12 @@ static void tell_function_of_loop(struct round *round, const struct pattern_targ
     struct buf line = {0};
     if (!target->function.len) return;
     struct slice name = bare_name(target->function);
-    buf_printf(&line,
-               "LOOP function %.*s was not called for a change in %s whose `then` names it: it caused the change "
-               "itself, at depth %u. The call is in the queue " REACT_QUEUE ". To allow it: aws lambda "
-               "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
-               SLICE_ARG(name), round->reaction->pattern->table, REACT_DEPTH, SLICE_ARG(name));
+    buf_printf(
+        &line,
+        "LOOP function %.*s was not called for a change in %s whose `then` names it: it caused the change "
+        "itself, at depth %u. The call is in the queue " REACT_QUEUE ". To allow it: aws lambda "
+        "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
+        SLICE_ARG(name), round->reaction->pattern->table, REACT_DEPTH, SLICE_ARG(name));
     func_log(func, name, buf_view(&line));
     buf_free(&line);
 }
@@ -202,9 +194,8 @@ static size_t make_payloads(struct round *round, struct change *change, unsigned
         if (!target->call.len || !names_image(target)) own &= ~PATTERN_EVENT_RECORD;
         pattern_put_event(&text, round->reaction->pattern, &change->record, change->ids[i], own,
                           round->arena);
-        change->payloads[i] = arena_copy(round->arena, buf_view(&text));
-        bytes += text.len;
-        buf_free(&text);
+        change->payloads[i] = arena_take(round->arena, &text);
+        bytes += change->payloads[i].len;
     }
     return bytes;
 }
@@ -250,19 +241,6 @@ static bool put_call(struct round *round, const struct change *change, unsigned 
     return count > 0;
 }
 
-/* Those that are for its state, each with its id: its place in the list is part of it. */
-static void choose_targets(struct round *round, struct change *change, unsigned named)
-{
-    for (unsigned i = 0; i < named; i++) {
-        const struct pattern_target target = change->targets[i];
-        struct slice id = change->record.id;
-        if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
-        if (!pattern_target_is_for(&target, change->record.state, round->arena)) continue;
-        change->targets[change->count] = target;
-        change->ids[change->count++] = id;
-    }
-}
-
 static bool take_record(struct round *round, struct slice text)
 {
     struct change change = {0};
@@ -270,7 +248,15 @@ static bool take_record(struct round *round, struct slice text)
     if (!pattern_record_read(text, round->arena, &change.record)) return true;
     const char *fault = pattern_then_read(change.record.then, round->arena, change.targets, &named);
     if (fault) return refuse(round, &change.record, change.record.id, fault, NULL);
-    choose_targets(round, &change, named);
+    /* Those that are for its state, each with its id: its place in the list is part of it. */
+    for (unsigned i = 0; i < named; i++) {
+        const struct pattern_target target = change.targets[i];
+        struct slice id = change.record.id;
+        if (i) id = arena_printf(round->arena, "%.*s-%u", SLICE_ARG(id), i);
+        if (!pattern_target_is_for(&target, change.record.state, round->arena)) continue;
+        change.targets[change.count] = target;
+        change.ids[change.count++] = id;
+    }
     if (change.count && !gather(round, &change.record)) return false;
     fit_payloads(round, &change);
     for (unsigned i = 0; i < change.count; i++)
@@ -301,9 +287,7 @@ static bool answer(void *context, struct slice event, struct slice cause, struct
     if (fine) {
         stats_add(&round.reaction->reactions->called, round.called);
         stats_add(&round.reaction->reactions->refused, round.refused);
-        buf_text(reply, "{\"quipu\":{\"transact\":[");
-        buf_slice(reply, buf_view(&members));
-        buf_text(reply, "]}}");
+        compose(reply, "{'quipu':{'transact':[%A]}}", buf_view(&members));
     } else {
         buf_text(
             reply,

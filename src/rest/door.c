@@ -233,9 +233,9 @@ static struct slice below_function(struct slice name)
 static bool host_is_ours(const struct rest_door *door, struct slice host)
 {
     struct slice name = host_name(host);
+    if (door && slice_equal_ignoring_case(name, door->host)) return true;
     if (is_loopback_name(name) || slice_equal(name, SLICE("0.0.0.0"))) return true;
     if (!door) return false;
-    if (slice_equal_ignoring_case(name, door->host)) return true;
     if (door->is_public && (is_address(name) || is_machine(door, name) || is_single_label(name))) return true;
     if (host_is_allowed(door, name)) return true;
     /* A single label will not do here: lambda-url.com may be a stranger's. */
@@ -321,13 +321,11 @@ static struct slice shown(char out[SHOWN_BYTES], struct slice value)
     return (struct slice){out, len};
 }
 
-bool rest_door_knows_host(const struct rest_door *door, const struct rest_head *head, char *reason,
-                          size_t reason_len)
+static bool host_is_known(const struct rest_door *door, struct slice host, char *reason, size_t reason_len)
 {
     char text[SHOWN_BYTES];
-    struct provenance from = provenance_of(head);
-    if (!from.host.len || host_is_ours(door, from.host)) return true;
-    struct slice name = shown(text, host_name(from.host));
+    if (!host.len || host_is_ours(door, host)) return true;
+    struct slice name = shown(text, host_name(host));
     snprintf(reason, reason_len,
              "This server is not known as '%.*s'. A web page could have pointed that name here (DNS "
              "rebinding), so the request was refused. If the name is yours, start the server with "
@@ -336,12 +334,18 @@ bool rest_door_knows_host(const struct rest_door *door, const struct rest_head *
     return false;
 }
 
+bool rest_door_knows_host(const struct rest_door *door, const struct rest_head *head, char *reason,
+                          size_t reason_len)
+{
+    return host_is_known(door, provenance_of(head).host, reason, reason_len);
+}
+
 bool rest_door_admits(const struct rest_door *door, const struct rest_head *head, char *reason,
                       size_t reason_len)
 {
     char text[SHOWN_BYTES];
     struct provenance from = provenance_of(head);
-    if (!rest_door_knows_host(door, head, reason, reason_len)) return false;
+    if (!host_is_known(door, from.host, reason, reason_len)) return false;
     const char *sign = foreign_by(door, &from);
     if (!sign) return true;
     if (from.origin.data && strcmp(sign, "Origin") == 0) {

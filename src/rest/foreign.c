@@ -4,7 +4,9 @@
 #include "base/json.h"
 #include "rest/rest.h"
 
-#define HERE "DynamoDB, DynamoDB Streams, Lambda, EventBridge Scheduler and CloudWatch Logs (reading)"
+#define HERE                                                                                                 \
+    "DynamoDB, DynamoDB Streams, Application Auto Scaling, Lambda, EventBridge Scheduler and CloudWatch "    \
+    "Logs (reading)"
 
 struct service {
     struct slice scope;   /* in signatures */

@@ -166,6 +166,9 @@ const char *rest_role_name(enum rest_role role);
 bool rest_role_owns_table(struct slice name, struct slice prefix);
 /* Whether a DynamoDB operation, by its name, changes nothing. Statements (PartiQL) count as changes. */
 bool rest_operation_only_reads(struct slice operation);
+/* The same of a whole request: statements are looked at. And of all other paths. */
+bool rest_request_only_reads(struct slice operation, struct slice body, struct arena *arena);
+bool rest_path_only_reads(struct slice method, struct slice path);
 /* Whether a DynamoDB call may be made; `prefix` is that of the server's own tables. False and a sentence. */
 bool rest_role_admits_operation(enum rest_role role, struct slice operation, struct slice body,
                                 struct slice prefix, struct arena *arena, struct slice *message);

@@ -74,6 +74,9 @@ static void search_value(struct search *search, struct slice name, bool is_top)
         if ((ends_in(name, SLICE("TableName")) || ends_in(name, SLICE("Arn"))) &&
             rest_role_owns_table(text, search->prefix))
             search->found_own = true;
+        if (slice_starts(name, SLICE("ResourceId")) && slice_starts(text, SLICE("table/")) &&
+            slice_starts(slice_from(text, strlen("table/")), search->prefix))
+            search->found_own = true; /* a scalable target */
         if (slice_equal(name, SLICE("Statement"))) search_statement(search, text);
         return;
     case JSON_OBJECT:
@@ -105,12 +108,26 @@ bool rest_operation_only_reads(struct slice operation)
     return false;
 }
 
+static bool takes_statements(struct slice operation)
+{
+    return slice_equal(operation, SLICE("ExecuteStatement")) ||
+           slice_equal(operation, SLICE("BatchExecuteStatement")) ||
+           slice_equal(operation, SLICE("ExecuteTransaction"));
+}
+
+bool rest_request_only_reads(struct slice operation, struct slice body, struct arena *arena)
+{
+    struct search search = {.only_selects = true, .prefix = SLICE("")};
+    if (!takes_statements(operation)) return rest_operation_only_reads(operation);
+    json_begin(&search.reader, body, arena);
+    if (body.len) search_value(&search, SLICE_NONE, false);
+    return !search.found_write && !json_failed(&search.reader);
+}
+
 bool rest_role_admits_operation(enum rest_role role, struct slice operation, struct slice body,
                                 struct slice prefix, struct arena *arena, struct slice *message)
 {
-    bool has_statements = slice_equal(operation, SLICE("ExecuteStatement")) ||
-                          slice_equal(operation, SLICE("BatchExecuteStatement")) ||
-                          slice_equal(operation, SLICE("ExecuteTransaction"));
+    bool has_statements = takes_statements(operation);
     struct search search = {.prefix = prefix, .only_selects = role == ROLE_READ};
     if (role == ROLE_ADMIN) return true;
     json_begin(&search.reader, body, arena);
@@ -134,22 +151,28 @@ bool rest_role_admits_operation(enum rest_role role, struct slice operation, str
 
 /* ---- everything else ---- */
 
+bool rest_path_only_reads(struct slice method, struct slice path)
+{
+    bool gets = slice_equal(method, SLICE("GET")) || slice_equal(method, SLICE("HEAD"));
+    if (slice_equal(path, SLICE("/console/match"))) return true; /* what it matches is in its body */
+    return gets && !slice_starts(path, SLICE("/counter")); /* which adds */
+}
+
 bool rest_role_admits_path(enum rest_role role, struct slice method, struct slice path, struct arena *arena,
                            struct slice *message)
 {
     bool is_pattern = slice_starts(path, SLICE("/v1/")) || slice_starts(path, SLICE("/counter")) ||
                       slice_starts(path, SLICE("/wall"));
-    bool reads = (slice_equal(method, SLICE("GET")) || slice_equal(method, SLICE("HEAD"))) &&
-                 !slice_starts(path, SLICE("/counter"));
     if (role == ROLE_ADMIN) return true;
     if (!is_pattern || slice_starts(path, SLICE("/v1/functions")) ||
-        slice_starts(path, SLICE("/v1/queues")) || slice_starts(path, SLICE("/v1/routes"))) {
+        slice_starts(path, SLICE("/v1/queues")) || slice_starts(path, SLICE("/v1/routes")) ||
+        slice_starts(path, SLICE("/v1/backup"))) {
         *message = arena_printf(
-            arena, "This key has the role %s, which may not use functions, mappings, schedules and hooks.",
+            arena, "This key has the role %s, which may not use functions, mappings, schedules, hooks and backups.",
             role_names[role]);
         return false;
     }
-    if (role != ROLE_READ || reads) return true;
+    if (role != ROLE_READ || rest_path_only_reads(method, path)) return true;
     *message = arena_printf(arena, "This key has the role read, which may not call %.*s %.*s.",
                             SLICE_ARG(method), SLICE_ARG(path));
     return false;

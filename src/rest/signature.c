@@ -448,7 +448,9 @@ static bool hash_is_wrong(const struct rest_head *head, struct slice body, struc
 static bool service_is_known(const struct authorization *header, enum signed_door door)
 {
     static const struct slice others[] = {SLICE("lambda"), SLICE("scheduler"), SLICE("logs"), SLICE("quipu")};
-    if (door == DOOR_DYNAMODB) return slice_equal(header->service, SLICE("dynamodb"));
+    if (door == DOOR_DYNAMODB)
+        return slice_equal(header->service, SLICE("dynamodb")) ||
+               slice_equal(header->service, SLICE("application-autoscaling"));
     if (door == DOOR_FUNCTION)
         return slice_equal(header->service, SLICE("lambda")) || slice_equal(header->service, SLICE("execute-api"));
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -1,89 +1,44 @@
-/* Threads that take requests from one queue, for handlers that wait. */
-#include <pthread.h>
-#include <signal.h>
+/* Threads for handlers that wait. */
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/workers.h"
 #include "rest/rest.h"
 
-struct job {
-    void (*serve)(void *room, struct rest_call *call);
-    void *room;
-    struct rest_call *call;
-    struct job *next;
-};
-
 struct rest_workers {
-    pthread_mutex_t lock;
-    pthread_cond_t more;
-    struct job *first, *last;
-    bool ending;
-    unsigned count;
-    pthread_t *threads;
+    struct workers *threads;
 };
 
-static struct job *job_take(struct rest_workers *workers)
-{
-    pthread_mutex_lock(&workers->lock);
-    while (!workers->first && !workers->ending) pthread_cond_wait(&workers->more, &workers->lock);
-    struct job *job = workers->first;
-    if (job) workers->first = job->next;
-    if (!workers->first) workers->last = NULL;
-    pthread_mutex_unlock(&workers->lock);
-    return job;
-}
-
-static void *work(void *context)
-{
-    struct job *job;
-    while ((job = job_take(context))) {
-        job->serve(job->room, job->call);
-        free(job);
-    }
-    return NULL;
-}
+struct rest_job {
+    void (*serve)(void *room, struct rest_call *call);
+    struct rest_call *call;
+};
 
 struct rest_workers *rest_workers_new(unsigned threads)
 {
     struct rest_workers *workers = must_zero(1, sizeof *workers);
-    pthread_mutex_init(&workers->lock, NULL);
-    pthread_cond_init(&workers->more, NULL);
-    workers->threads = must_zero(threads, sizeof *workers->threads);
-    workers->count = threads;
-    sigset_t all, before; /* signals are for the thread that runs the server */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    for (unsigned i = 0; i < threads; i++)
-        ensure(pthread_create(&workers->threads[i], NULL, work, workers) == 0);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    workers->threads = workers_new(threads);
     return workers;
+}
+
+static void run(void *room, void *job)
+{
+    struct rest_job own = *(struct rest_job *)job;
+    free(job);
+    own.serve(room, own.call);
 }
 
 void rest_workers_run(struct rest_workers *workers, void (*serve)(void *room, struct rest_call *call),
                       void *room, struct rest_call *call)
 {
-    struct job *job = must_zero(1, sizeof *job);
-    *job = (struct job){.serve = serve, .room = room, .call = call};
-    pthread_mutex_lock(&workers->lock);
-    if (workers->last)
-        workers->last->next = job;
-    else
-        workers->first = job;
-    workers->last = job;
-    pthread_cond_signal(&workers->more);
-    pthread_mutex_unlock(&workers->lock);
+    struct rest_job *job = must_zero(1, sizeof *job);
+    *job = (struct rest_job){serve, call};
+    workers_run(workers->threads, run, room, job);
 }
 
 void rest_workers_free(struct rest_workers *workers)
 {
     if (!workers) return;
-    pthread_mutex_lock(&workers->lock);
-    workers->ending = true;
-    pthread_cond_broadcast(&workers->more);
-    pthread_mutex_unlock(&workers->lock);
-    for (unsigned i = 0; i < workers->count; i++) pthread_join(workers->threads[i], NULL);
-    pthread_cond_destroy(&workers->more);
-    pthread_mutex_destroy(&workers->lock);
-    free(workers->threads);
+    workers_free(workers->threads);
     free(workers);
 }

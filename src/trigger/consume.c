@@ -7,11 +7,11 @@
  * shard is known to have nothing more when its last question was asked at the newest news and had an empty answer.
  * Elsewhere nobody knows without asking: who wants to know sets a time, and all is quiet when every shard was asked
  * since and had nothing. */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/fail.h"
+#include "base/ring.h"
 #include "trigger/consume.h"
 
 #define CLOSE_US 5000000 /* for batches under way, when the server ends */
@@ -63,7 +63,7 @@ int64_t consumer_ticks_us(const struct consumer *consumer)
 
 uint64_t consumer_news(const struct consumer *consumer)
 {
-    return consumer->world.news ? consumer->world.news(consumer->world.self) : 0;
+    return consumer->world.news ? consumer->world.news(consumer->world.engine) : 0;
 }
 
 uint64_t consumer_random(struct consumer *consumer)
@@ -71,24 +71,7 @@ uint64_t consumer_random(struct consumer *consumer)
     return random_next(task_host_random(consumer->host));
 }
 
-bool each_element(struct slice array, struct arena *arena, void (*take)(void *context, struct slice raw),
-                  void *context)
-{
-    struct raw_walk walk;
-    struct slice raw;
-    if (raw_walk_begin(&walk, arena, array) != JSON_ARRAY) return false;
-    while (raw_walk_next(&walk, NULL, &raw)) take(context, raw);
-    return !json_failed(&walk.reader);
-}
-
 /* ---- orders ---- */
-
-static struct reader *find_reader(struct consumer *consumer, struct slice id)
-{
-    struct reader *reader = consumer->readers;
-    while (reader && !slice_equal(reader->mapping->id, id)) reader = reader->next;
-    return reader;
-}
 
 static void add_reader(struct consumer *consumer, struct mapping *mapping)
 {
@@ -97,24 +80,20 @@ static void add_reader(struct consumer *consumer, struct mapping *mapping)
     consumer->readers = reader;
 }
 
-static struct order *order_of(struct task_note *note)
-{
-    return (struct order *)(void *)((char *)note - offsetof(struct order, note));
-}
-
 static void order_drop(struct task_note *note)
 {
-    struct order *order = order_of(note);
+    struct order *order = ring_owner(note, struct order, note);
     if (order->mapping) mapping_release(order->mapping);
     free(order);
 }
 
 static void obey(struct task_note *note)
 {
-    struct order *order = order_of(note);
+    struct order *order = ring_owner(note, struct order, note);
     struct consumer *consumer = order->consumer;
     struct slice id = slice_of(order->id);
-    struct reader *reader = find_reader(consumer, id);
+    struct reader *reader = consumer->readers;
+    while (reader && !slice_equal(reader->mapping->id, id)) reader = reader->next;
     if (order->mapping && reader)
         reader_change(reader, order->mapping);
     else if (order->mapping)
@@ -122,7 +101,7 @@ static void obey(struct task_note *note)
     else if (reader)
         reader_remove(reader);
     else
-        consumer->world.reached(consumer->world.self, id, MAPPING_DELETING);
+        consumer->world.reached(consumer->world.mappings, id, MAPPING_DELETING);
     order_drop(note);
     pthread_mutex_lock(&consumer->quiet_lock);
     consumer->is_quiet = false; /* what was known of it was known before the order */
@@ -251,6 +230,20 @@ static bool forget_gone(struct consumer *consumer)
     return has_new;
 }
 
+static void note_oldest(struct consumer *consumer)
+{
+    int64_t oldest_ms = 0;
+    if (!atomic_exchange(&consumer->is_oldest_wanted, false)) return;
+    for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
+        for (const struct shard *shard = reader->shards; shard; shard = shard->next)
+            for (uint32_t i = 0; shard->lanes && i < shard->lane_count; i++) {
+                const struct lane *lane = &shard->lanes[i];
+                if (lane->count && (!oldest_ms || lane_head(lane)->created_ms < oldest_ms))
+                    oldest_ms = lane_head(lane)->created_ms;
+            }
+    atomic_store(&consumer->oldest_ms, oldest_ms);
+}
+
 int64_t consumer_step(struct consumer *consumer)
 {
     int64_t wait_us;
@@ -259,6 +252,7 @@ int64_t consumer_step(struct consumer *consumer)
         wait_us = task_host_step(consumer->host);
     } while (forget_gone(consumer));
     consumer_note_quiet(consumer);
+    note_oldest(consumer);
     if (!consumer->readers) return -1;
     return wait_us < 0 || wait_us > LOOK_US ? LOOK_US : wait_us;
 }
@@ -276,7 +270,8 @@ void consumer_stop(struct consumer *consumer)
     touch_all(consumer);
 }
 
-void consumer_give_back(struct consumer *consumer)
+/* Gives them back now. */
+static void consumer_give_back(struct consumer *consumer)
 {
     consumer->is_late = true;
     touch_all(consumer);
@@ -289,69 +284,10 @@ bool consumer_has_stopped(const struct consumer *consumer)
     return task_host_calls(consumer->host) == 0;
 }
 
-/* ---- what lies outside ---- */
-
-static void real_invoke(void *self, struct invocation *invocation)
-{
-    const struct consumer *consumer = self;
-    func_invoke(consumer->trigger->options.func, invocation);
-}
-
-static bool real_destination(void *self, struct slice destination, struct slice document, struct slice id,
-                             const struct func_call *call, struct buf *members, unsigned *count)
-{
-    const struct consumer *consumer = self;
-    return destination_put(consumer->trigger->options.func, destination, document, id, call, members, count);
-}
-
-static void real_wake_queue(void *self)
-{
-    const struct consumer *consumer = self;
-    func_queue_wake(consumer->trigger->options.func);
-}
-
-static bool real_allows_loops(void *self, struct slice function)
-{
-    const struct consumer *consumer = self;
-    return func_allows_loops(consumer->trigger->options.func, function);
-}
-
-static void real_log_to(void *self, struct slice function, struct slice line)
-{
-    const struct consumer *consumer = self;
-    func_log(consumer->trigger->options.func, function, line);
-}
-
-static uint64_t real_news(void *self)
-{
-    const struct consumer *consumer = self;
-    return engine_stream_next(consumer->engine);
-}
-
-static void real_note_result(void *self, struct slice id, const char *result)
-{
-    const struct consumer *consumer = self;
-    mappings_note_result(consumer->trigger->mappings, id, result);
-}
-
-static void real_reached(void *self, struct slice id, enum mapping_state state)
-{
-    const struct consumer *consumer = self;
-    mappings_reached(consumer->trigger->mappings, id, state);
-}
-
-static void real_stream_over(void *self, struct slice id, struct slice arn, bool is_over)
-{
-    const struct consumer *consumer = self;
-    mappings_note_over(consumer->trigger->mappings, id, arn, is_over);
-}
-
 static void hear_of_news(struct engine_watcher *watcher, uint64_t next_sequence)
 {
-    struct consumer *consumer = (struct consumer *)(void *)((char *)watcher -
-                                                            offsetof(struct consumer, watcher));
     (void)next_sequence;
-    task_host_wake(consumer->host);
+    task_host_wake(ring_owner(watcher, struct consumer, watcher)->host);
 }
 
 /* ---- the thread ---- */
@@ -391,37 +327,31 @@ struct consumer *consumer_open(struct trigger *trigger)
     const struct trigger_options *options = &trigger->options;
     struct task_host *host = task_host_open(options->dynamo, options->clock);
     struct engine *engine = dynamo_engine(options->dynamo);
-    const struct environment world = {.invoke = real_invoke,
-                                      .destination = real_destination,
-                                      .wake_queue = real_wake_queue,
-                                      .allows_loops = real_allows_loops,
-                                      .log_to = real_log_to,
-                                      .note_result = real_note_result,
-                                      .reached = real_reached,
-                                      .stream_over = real_stream_over};
+    const struct environment world = {.func = options->func,
+                                      .invoke = func_invoke,
+                                      .destination = destination_put,
+                                      .wake_queue = func_queue_wake,
+                                      .allows_loops = func_allows_loops,
+                                      .log_to = func_log,
+                                      .engine = engine,
+                                      .news = engine ? engine_stream_next : NULL,
+                                      .note_result = mappings_note_result,
+                                      .reached = mappings_reached,
+                                      .stream_over = mappings_note_over};
     struct consumer_settings settings = {.prefix = trigger->prefix.data,
                                          .shared = options->shared,
                                          .lease_ms = options->lease_ms,
                                          .poll_ms = options->poll_ms};
     uint64_t a = random_next(task_host_random(host)), b = random_next(task_host_random(host));
-    snprintf(settings.owner, OWNER_BYTES, "%08x-%04x-4%03x-8%03x-%012llx", (unsigned)(a >> 32),
-             (unsigned)(a >> 16) & 0xffff, (unsigned)a & 0xfff, (unsigned)(b >> 52),
-             (unsigned long long)(b & 0xffffffffffff));
+    uuid_put(settings.owner, a, b);
     struct consumer *consumer = consumer_new(host, &world, &settings);
-    consumer->world.self = consumer;
-    consumer->trigger = trigger;
-    consumer->engine = engine;
-    if (engine) {
-        consumer->world.news = real_news;
-        consumer->last_news = consumer_news(consumer);
-    }
     consumer->watcher.notify = hear_of_news;
     return consumer;
 }
 
 void consumer_start(struct consumer *consumer)
 {
-    if (consumer->engine) engine_watch(consumer->engine, &consumer->watcher);
+    if (consumer->world.engine) engine_watch(consumer->world.engine, &consumer->watcher);
     ensure(pthread_create(&consumer->thread, NULL, run, consumer) == 0);
     consumer->is_running = true;
 }
@@ -429,7 +359,7 @@ void consumer_start(struct consumer *consumer)
 void consumer_halt(struct consumer *consumer)
 {
     if (!consumer->is_running) return;
-    if (consumer->engine) engine_unwatch(consumer->engine, &consumer->watcher);
+    if (consumer->world.engine) engine_unwatch(consumer->world.engine, &consumer->watcher);
     atomic_store(&consumer->is_ending, true);
     task_host_wake(consumer->host);
     pthread_join(consumer->thread, NULL);
@@ -466,4 +396,17 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out)
     stats_put_head(out, "quipu_trigger_start_seconds", "histogram",
                    "From the arrival of a batch's first record to its invocation.");
     histogram_put(out, "quipu_trigger_start_seconds", "", &counts->start_us, 1e6);
+}
+
+int64_t consumer_lag_ms(struct consumer *consumer)
+{
+    int64_t now_ms = task_host_now_ms(consumer->host);
+    if (!stats_read(&consumer->counts.buffered_bytes)) {
+        atomic_store(&consumer->oldest_ms, 0);
+        return 0;
+    }
+    int64_t oldest_ms = atomic_load(&consumer->oldest_ms);
+    atomic_store(&consumer->is_oldest_wanted, true);
+    task_host_wake(consumer->host);
+    return oldest_ms && now_ms > oldest_ms ? now_ms - oldest_ms : 0;
 }

@@ -21,7 +21,10 @@
  *  L3. What comes back for a shard whose lease was dropped since is ignored: its tasks end before it is taken again.
  *
  *  L4. A record leaves its lane's queue only when the commit that moves the lane's point behind it is
- *      through. */
+ *      through.
+ *
+ *  L5. A reader that meets a position of a later move than it knew of when it began begins anew: a shard that it thinks
+ *      done may be to be read again, and before its children. It reads nothing before all are moved, parents first. */
 #ifndef TRIGGER_CONSUME_H
 #define TRIGGER_CONSUME_H
 
@@ -43,21 +46,22 @@ struct lane;
 
 /* ---- what lies outside ---- */
 
+/* The functions of func.h, internal.h and engine.h, and their first arguments. */
 struct environment {
-    void *self;
-    /* functions: as in func.h */
-    void (*invoke)(void *self, struct invocation *invocation);
-    bool (*destination)(void *self, struct slice destination, struct slice document, struct slice id,
+    struct func *func;
+    void (*invoke)(struct func *func, struct invocation *invocation);
+    bool (*destination)(struct func *func, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);
-    void (*wake_queue)(void *self);
-    bool (*allows_loops)(void *self, struct slice function);
-    void (*log_to)(void *self, struct slice function, struct slice line); /* the function's own log */
+    void (*wake_queue)(struct func *func);
+    bool (*allows_loops)(struct func *func, struct slice function);
+    void (*log_to)(struct func *func, struct slice function, struct slice line); /* the function's own log */
     /* What changes when records may have come; NULL: nobody tells, and shards are asked by time. */
-    uint64_t (*news)(void *self);
-    /* the mappings: as in internal.h */
-    void (*note_result)(void *self, struct slice id, const char *result);
-    void (*reached)(void *self, struct slice id, enum mapping_state state);
-    void (*stream_over)(void *self, struct slice id, struct slice arn, bool is_over);
+    struct engine *engine;
+    uint64_t (*news)(struct engine *engine);
+    struct mappings *mappings;
+    void (*note_result)(struct mappings *mappings, struct slice id, const char *result);
+    void (*reached)(struct mappings *mappings, struct slice id, enum mapping_state state);
+    void (*stream_over)(struct mappings *mappings, struct slice id, struct slice arn, bool is_over);
 };
 
 struct consumer_settings {
@@ -74,6 +78,7 @@ struct position {
     bool exists, ended, names_effect;
     int64_t fence, until_ms; /* of the lease, as is the owner */
     int64_t moves, mark, wanted_until_ms, since_ms;
+    int64_t moved; /* the number of the move that it has made last */
     char owner[OWNER_BYTES], wanted[OWNER_BYTES]; /* empty: nobody */
     uint32_t lanes;
     struct point at[LANES_MAX];
@@ -109,8 +114,8 @@ struct slice position_source(const struct shard *shard, uint32_t lane);
 void position_finish(const struct shard *shard, struct slice effect, bool moves, struct task_commit *out);
 
 /* Requests: */
-void put_position_key(struct buf *out, const struct reader *reader, struct slice shard);
 void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
+void put_position_move(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
 void put_position_take(struct buf *out, const struct shard *shard);
 void put_position_ask(struct buf *out, const struct shard *shard);
 void put_position_release(struct buf *out, const struct shard *shard);
@@ -212,6 +217,7 @@ struct lane {
     struct tumbling window;
     /* of the last invocation, for the document of a failure */
     char request_id[37], version[16], error_kind[16];
+    struct buf error; /* what it said, or what is wrong with it: {"errorType":...,"errorMessage":...}; empty: nothing */
     bool was_invoked;
 };
 
@@ -227,12 +233,10 @@ bool lane_has_room(const struct lane *lane);
 /* The event of the first records. */
 void put_payload(struct buf *out, const struct lane *lane, uint32_t count);
 struct slice join_causes(const struct lane *lane, uint32_t count, struct arena *arena);
-void lane_take_reply(struct lane *lane, struct batch_call *call);
 void lane_result(struct lane *lane, enum outcome outcome, uint32_t done);
 void lane_fail(struct lane *lane, const char *why);
 void lane_failed(struct lane *lane);
 void lane_pause(struct lane *lane, bool is_throttled);
-void lane_settle(struct lane *lane, uint32_t moves);
 void lane_give_up(struct lane *lane, uint32_t count, const char *condition);
 /* Of the commit that it was in: */
 void lane_committed(struct lane *lane);
@@ -353,6 +357,8 @@ struct reader {
     struct task_signal changed;
     bool must_drain, is_removed;
     bool has_start;       /* LATEST is written down */
+    int64_t start_moved;  /* the last move that is written down for all shards */
+    int64_t moved;        /* the last one that some position had when it began (L5) */
     bool must_look_again; /* for all shards: several ended at once, or a look has failed */
     bool is_disabled_stream, is_lost_stream;
     bool is_over;            /* as it was told: nothing will come from this stream any more */
@@ -379,6 +385,8 @@ void reader_touch(struct reader *reader);
 void reader_change(struct reader *reader, struct mapping *mapping);
 void reader_remove(struct reader *reader);
 void reader_stop(struct reader *reader);
+/* True: it was moved since the reader began, which begins anew (L5). */
+bool reader_meet(struct reader *reader, const struct position *position);
 /* Drops all that it knows and starts again. */
 void reader_begin_anew(struct reader *reader);
 bool reader_is_stopped(const struct reader *reader);
@@ -461,9 +469,10 @@ struct consumer {
     uint64_t quiet_news;
     int64_t quiet_since_us;
     uint64_t orders_given, orders_done;
+    /* The oldest change in hand, or 0: worked out once somebody has asked. */
+    _Atomic bool is_oldest_wanted;
+    _Atomic int64_t oldest_ms;
     /* of consumer_open; not of tests */
-    struct trigger *trigger;
-    struct engine *engine; /* NULL: the door is a remote one */
     struct engine_watcher watcher;
     pthread_t thread;
     bool is_running;
@@ -478,8 +487,6 @@ void consumer_free(struct consumer *consumer);
 int64_t consumer_step(struct consumer *consumer);
 /* Lets batches under way end and gives leases back; consumer_has_stopped when that is done. */
 void consumer_stop(struct consumer *consumer);
-/* Gives them back now. */
-void consumer_give_back(struct consumer *consumer);
 bool consumer_has_stopped(const struct consumer *consumer);
 void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id);
 int64_t consumer_now_ms(const struct consumer *consumer);
@@ -487,14 +494,8 @@ int64_t consumer_ticks_us(const struct consumer *consumer);
 uint64_t consumer_news(const struct consumer *consumer);
 uint64_t consumer_random(struct consumer *consumer);
 void batch_calls_free(struct consumer *consumer);
-/* For tests that drop an invocation under way: with its host. */
-void batch_call_drop(struct invocation *invocation);
 
 /* Ends the thread; consumer_close does so, too. */
 void consumer_halt(struct consumer *consumer);
-
-/* Calls `take` with each element of an array of a reply; false when it is none. */
-bool each_element(struct slice array, struct arena *arena, void (*take)(void *context, struct slice raw),
-                  void *context);
 
 #endif

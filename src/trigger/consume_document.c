@@ -42,10 +42,20 @@ static void put_request(struct buf *out, const struct lane *lane, const char *co
         put_text(out, "functionError", slice_of(lane->error_kind));
     }
     buf_byte(out, '}');
+    if (lane->error.len) { /* ours: why, as an asynchronous call's has it */
+        buf_text(out, ",\"responsePayload\":");
+        buf_slice(out, buf_view(&lane->error));
+    }
 }
 
-static void put_batch(struct buf *out, const struct lane *lane, uint32_t count)
+void put_document(struct buf *out, const struct lane *lane, uint32_t count, const char *condition,
+                  int64_t now_ms)
 {
+    buf_byte(out, '{');
+    put_request(out, lane, condition);
+    buf_text(out, ",\"version\":\"1.0\",\"timestamp\":");
+    put_moment(out, now_ms);
+    buf_byte(out, ',');
     const struct record *records = lane_head(lane);
     buf_text(out, "\"DDBStreamBatchInfo\":{");
     put_text(out, "shardId", slice_of(lane->shard->id));
@@ -62,23 +72,7 @@ static void put_batch(struct buf *out, const struct lane *lane, uint32_t count)
     buf_printf(out, ",\"batchSize\":%u,", count);
     put_text(out, "streamArn", lane_mapping(lane)->stream_arn);
     buf_byte(out, '}');
-}
-
-void put_document(struct buf *out, const struct lane *lane, uint32_t count, const char *condition,
-                  int64_t now_ms)
-{
-    buf_byte(out, '{');
-    put_request(out, lane, condition);
-    buf_text(out, ",\"version\":\"1.0\",\"timestamp\":");
-    put_moment(out, now_ms);
-    buf_byte(out, ',');
-    put_batch(out, lane, count);
     buf_byte(out, '}');
-}
-
-static bool is_bucket(struct slice destination)
-{
-    return slice_starts(destination, SLICE("arn:")) && slice_contains(destination, SLICE(":s3:::"));
 }
 
 /* The document's last brace becomes the member `payload`: the event, as a string. */
@@ -120,16 +114,16 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
                                   .cause = join_causes(lane, count, &arena),
                                   .on_failure = destination};
     const struct func_call *call = is_redrivable(lane, count) ? &own : NULL;
-    if (count && is_bucket(destination)) {
+    if (count && slice_starts(destination, SLICE("arn:")) && slice_contains(destination, SLICE(":s3:::"))) {
         buf_slice(&with_payload, buf_view(&consumer->text));
         add_payload(&with_payload, buf_view(&event));
         settlement->has_document = consumer->world.destination(
-            consumer->world.self, destination, buf_view(&with_payload), slice_of(id), call,
+            consumer->world.func, destination, buf_view(&with_payload), slice_of(id), call,
             &settlement->children, &settlement->child_count);
     }
     if (!settlement->has_document) /* else it is too large for an item, perhaps: without it */
         settlement->has_document = consumer->world.destination(
-            consumer->world.self, destination, buf_view(&consumer->text), slice_of(id), call,
+            consumer->world.func, destination, buf_view(&consumer->text), slice_of(id), call,
             &settlement->children, &settlement->child_count);
     buf_free(&event);
     buf_free(&with_payload);

@@ -115,12 +115,6 @@ struct next_step judge_next(const struct mapping *mapping, const struct record *
 
 /* ---- behind it ---- */
 
-static struct verdict judge_failure(const struct mapping *mapping, uint32_t count)
-{
-    if (mapping->bisect && count > 1) return (struct verdict){.splits = true};
-    return (struct verdict){.counts = true, .pauses = true};
-}
-
 struct verdict judge_result(const struct mapping *mapping, enum outcome outcome, uint32_t count,
                             uint32_t done)
 {
@@ -135,7 +129,8 @@ struct verdict judge_result(const struct mapping *mapping, enum outcome outcome,
         break;
     case OUTCOME_FAILED: break;
     }
-    return judge_failure(mapping, count);
+    if (mapping->bisect && count > 1) return (struct verdict){.splits = true};
+    return (struct verdict){.counts = true, .pauses = true};
 }
 
 int64_t retry_after_us(uint32_t failures, int64_t bound_us, uint64_t random_bits)
@@ -249,19 +244,6 @@ static bool is_first_of(const struct lease_view *views, uint32_t index, const ch
     return true;
 }
 
-/* Servers that hold a lease or have asked for one, and we. */
-static uint32_t count_servers(const struct lease_view *views, uint32_t count, const char *me)
-{
-    uint32_t servers = 1;
-    for (uint32_t i = 0; i < count; i++) {
-        const char *owner = views[i].owner, *wanted = views[i].wanted;
-        if (*owner && !names(owner, me) && is_first_of(views, i, owner)) servers++;
-        if (*wanted && !names(wanted, me) && !names(wanted, owner) && is_first_of(views, i, wanted))
-            servers++;
-    }
-    return servers;
-}
-
 static uint32_t count_of(const struct lease_view *views, uint32_t count, const char *owner)
 {
     uint32_t held = 0;
@@ -339,7 +321,14 @@ void lease_wishes(const struct lease_view *views, uint32_t count, const char *me
         open += views[i].is_open;
         free_ones += is_takeable(&views[i], me);
     }
-    uint32_t servers = count_servers(views, count, me);
+    /* Servers that hold a lease or have asked for one, and we. */
+    uint32_t servers = 1;
+    for (uint32_t i = 0; i < count; i++) {
+        const char *owner = views[i].owner, *wanted = views[i].wanted;
+        if (*owner && !names(owner, me) && is_first_of(views, i, owner)) servers++;
+        if (*wanted && !names(wanted, me) && !names(wanted, owner) && is_first_of(views, i, wanted))
+            servers++;
+    }
     uint32_t share = (open + servers - 1) / servers, mine = count_of(views, count, me);
     if (mine < share) mine += take_free(views, count, me, share - mine, wishes);
     if (!free_ones) ask_for_more(views, count, me, mine, wishes);

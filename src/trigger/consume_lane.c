@@ -2,12 +2,13 @@
  *
  * A batch at hand is a stack of segments: at first one, all of the batch; where it is split, the halves.
  * The uppermost is tried; it is taken away as its records are done. */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/log.h"
+#include "base/ring.h"
 #include "trigger/consume.h"
 #include "trigger/watch.h"
 
@@ -79,6 +80,7 @@ void lane_free(struct lane *lane)
     buf_free(&lane->settlement.cause);
     buf_free(&lane->settlement.state);
     buf_free(&lane->window.state);
+    buf_free(&lane->error);
 }
 
 const struct mapping *lane_mapping(const struct lane *lane)
@@ -118,7 +120,7 @@ void lane_pause(struct lane *lane, bool is_throttled)
 }
 
 /* The next commit moves the lane behind so many records. */
-void lane_settle(struct lane *lane, uint32_t moves)
+static void lane_settle(struct lane *lane, uint32_t moves)
 {
     lane->state = LANE_SETTLED;
     lane->settlement.moves = moves;
@@ -193,11 +195,20 @@ void lane_committed(struct lane *lane)
 }
 
 /* What it returned was refused by the door: as if the function had failed. */
+static void keep_error(struct lane *lane, const char *type, struct slice message)
+{
+    if (message.len > LIMIT_BATCH_ERROR_BYTES) message.len = LIMIT_BATCH_ERROR_BYTES;
+    while (message.len && !utf8_valid(message)) message.len--; /* a character that was cut */
+    lane->error.len = 0;
+    compose(&lane->error, "{'errorType':%s,'errorMessage':%s}", slice_of(type), message);
+}
+
 void lane_refused(struct lane *lane, const char *reason)
 {
     struct reader *reader = lane->shard->reader;
     stats_add(&reader->consumer->counts.failures, 1);
     reader_note(reader, "PROBLEM: Function call failed: its writes were refused: %s", reason);
+    keep_error(lane, "Quipu.EffectsRefused", slice_of(reason));
     clear_settlement(&lane->settlement);
     lane_failed(lane);
 }
@@ -215,22 +226,6 @@ void lane_undocumented(struct lane *lane, const char *reason)
     shard_touch(lane->shard);
 }
 
-/* Whoever wonders why the function is not called looks into its log first. */
-static void tell_function_of_loop(struct lane *lane)
-{
-    const struct reader *reader = lane->shard->reader;
-    const struct environment *world = &reader->consumer->world;
-    struct buf line = {0};
-    buf_printf(&line,
-               "LOOP function %.*s was not called for a record that it caused itself, at depth %u "
-               "(MaximumRecursionDepth of mapping %.*s is %u). To allow it: aws lambda "
-               "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
-               SLICE_ARG(reader->function_name), cause_count(lane_head(lane)->cause, reader->function_name),
-               SLICE_ARG(reader->mapping->id), reader->mapping->depth_max, SLICE_ARG(reader->function_name));
-    world->log_to(world->self, reader->function_name, buf_view(&line));
-    buf_free(&line);
-}
-
 static void warn_of_loop(struct lane *lane, uint32_t count)
 {
     struct reader *reader = lane->shard->reader;
@@ -241,7 +236,17 @@ static void warn_of_loop(struct lane *lane, uint32_t count)
     log_line("triggers: mapping %.*s: records that function %.*s caused itself are kept from it "
              "(MaximumRecursionDepth is %u)",
              SLICE_ARG(reader->mapping->id), SLICE_ARG(reader->function_name), reader->mapping->depth_max);
-    tell_function_of_loop(lane);
+    /* Whoever wonders why the function is not called looks into its log first. */
+    const struct environment *world = &reader->consumer->world;
+    struct buf line = {0};
+    buf_printf(&line,
+               "LOOP function %.*s was not called for a record that it caused itself, at depth %u "
+               "(MaximumRecursionDepth of mapping %.*s is %u). To allow it: aws lambda "
+               "put-function-recursion-config --function-name %.*s --recursive-loop Allow\n",
+               SLICE_ARG(reader->function_name), cause_count(lane_head(lane)->cause, reader->function_name),
+               SLICE_ARG(reader->mapping->id), reader->mapping->depth_max, SLICE_ARG(reader->function_name));
+    world->log_to(world->func, reader->function_name, buf_view(&line));
+    buf_free(&line);
 }
 
 struct failure {
@@ -276,17 +281,6 @@ void lane_give_up(struct lane *lane, uint32_t count, const char *condition)
 
 /* ---- what a function answered ---- */
 
-/* For the document of a failure. */
-static void remember(struct lane *lane, const struct invocation *invocation)
-{
-    bool has_failed = invocation->end == INVOCATION_FAILED;
-    memcpy(lane->request_id, invocation->request_id, sizeof lane->request_id);
-    memcpy(lane->version, invocation->version, sizeof lane->version);
-    snprintf(lane->error_kind, sizeof lane->error_kind, "%s",
-             has_failed && invocation->error_kind ? invocation->error_kind : "");
-    lane->was_invoked |= has_failed || invocation->end == INVOCATION_ANSWERED;
-}
-
 /* The batch, or the end of its window, has failed. */
 void lane_failed(struct lane *lane)
 {
@@ -300,6 +294,7 @@ void lane_fail(struct lane *lane, const char *why)
 {
     struct reader *reader = lane->shard->reader;
     stats_add(&reader->consumer->counts.failures, 1);
+    if (why && !lane->error.len) keep_error(lane, "Quipu.AnswerRefused", slice_of(why));
     if (why)
         reader_note(reader, "PROBLEM: Function call failed: %s", why);
     else
@@ -323,16 +318,6 @@ static void put_off(struct lane *lane, const struct invocation *invocation)
         lane_pause(lane, true);
     else
         lane_result(lane, OUTCOME_UNSENT, 0);
-}
-
-/* So many records at a time return as much as a transaction takes. */
-static void learn_cap(struct lane *lane, uint32_t count, uint32_t most, size_t bytes)
-{
-    uint64_t by_count = (uint64_t)lane->take * most / (count ? count : 1);
-    uint64_t by_bytes = (uint64_t)lane->take * EFFECTS_BYTES / (bytes ? bytes : 1);
-    uint64_t cap = by_count < by_bytes ? by_count : by_bytes;
-    if (cap >= lane->take) cap = lane->take - 1;
-    lane->cap = cap ? (uint32_t)cap : 1;
 }
 
 /* What fits twice may grow again: not all records return as much. */
@@ -361,7 +346,12 @@ static bool take_effects(struct lane *lane, struct batch_call *call)
     uint32_t most = has_transactions ? LIMIT_EFFECTS : 1;
     bool fits = count <= most && members.len <= EFFECTS_BYTES;
     if (!fits && lane->take > 1) {
-        learn_cap(lane, count, most, members.len);
+        /* So many records at a time return as much as a transaction takes. */
+        uint64_t by_count = (uint64_t)lane->take * most / (count ? count : 1);
+        uint64_t by_bytes = (uint64_t)lane->take * EFFECTS_BYTES / (members.len ? members.len : 1);
+        uint64_t cap = by_count < by_bytes ? by_count : by_bytes;
+        if (cap >= lane->take) cap = lane->take - 1;
+        lane->cap = cap ? (uint32_t)cap : 1;
         lane_result(lane, OUTCOME_TOO_MUCH, 0);
         return false;
     }
@@ -430,10 +420,35 @@ static const char *own_words(const struct lane *lane, struct batch_call *call)
     return arena_printf(&call->arena, "%.*s", SLICE_ARG(reply)).data;
 }
 
-void lane_take_reply(struct lane *lane, struct batch_call *call)
+/* What a failed function said, as it said it; a long one without what stands beside its message. */
+static void take_error(struct lane *lane, struct batch_call *call)
+{
+    struct slice reply = buf_view(&call->invocation.reply);
+    if (!raw_is_json(&call->arena, reply)) {
+        keep_error(lane, "Unhandled", reply);
+    } else if (reply.len <= LIMIT_BATCH_ERROR_BYTES) {
+        buf_slice(&lane->error, reply);
+    } else {
+        struct slice type = raw_string(&call->arena, raw_member(&call->arena, reply, "errorType"));
+        struct slice message = raw_string(&call->arena, raw_member(&call->arena, reply, "errorMessage"));
+        bool is_short = type.len && type.len <= LIMIT_BATCH_ERROR_BYTES / 8;
+        keep_error(lane, is_short ? arena_printf(&call->arena, "%.*s", SLICE_ARG(type)).data : "Unhandled",
+                   message.data ? message : reply);
+    }
+}
+
+static void lane_take_reply(struct lane *lane, struct batch_call *call)
 {
     struct invocation *invocation = &call->invocation;
-    remember(lane, invocation);
+    /* For the document of a failure. */
+    bool has_failed = invocation->end == INVOCATION_FAILED;
+    memcpy(lane->request_id, invocation->request_id, sizeof lane->request_id);
+    memcpy(lane->version, invocation->version, sizeof lane->version);
+    snprintf(lane->error_kind, sizeof lane->error_kind, "%s",
+             has_failed && invocation->error_kind ? invocation->error_kind : "");
+    lane->was_invoked |= has_failed || invocation->end == INVOCATION_ANSWERED;
+    lane->error.len = 0;
+    if (has_failed) take_error(lane, call);
     switch (invocation->end) {
     case INVOCATION_ANSWERED: take_answer(lane, call); break;
     case INVOCATION_FAILED: lane_fail(lane, own_words(lane, call)); break;
@@ -525,22 +540,12 @@ void batch_calls_free(struct consumer *consumer)
 
 static void batch_call_release(struct task_completion *completion)
 {
-    batch_call_free(
-        (struct batch_call *)(void *)((char *)completion - offsetof(struct batch_call, completion)));
-}
-
-void batch_call_drop(struct invocation *invocation)
-{
-    struct batch_call *call = (struct batch_call *)(void *)((char *)invocation -
-                                                            offsetof(struct batch_call, invocation));
-    task_completion_done(&call->completion);
+    batch_call_free(ring_owner(completion, struct batch_call, completion));
 }
 
 static void invocation_done(struct invocation *invocation)
 {
-    struct batch_call *call = (struct batch_call *)(void *)((char *)invocation -
-                                                            offsetof(struct batch_call, invocation));
-    task_completion_done(&call->completion);
+    task_completion_done(&ring_owner(invocation, struct batch_call, invocation)->completion);
 }
 
 static void invoke(void *argument)
@@ -549,7 +554,7 @@ static void invoke(void *argument)
     if (call->watch)
         watch_invoke(call->watch, &call->invocation);
     else
-        call->consumer->world.invoke(call->consumer->world.self, &call->invocation);
+        call->consumer->world.invoke(call->consumer->world.func, &call->invocation);
 }
 
 /* Hands the first records to the function and deals with what it answers. What it answers after the shard was left is

@@ -9,10 +9,12 @@
  *     owner, until, fence         the lease: who may move it (J1 to J4 in dynamo.h)
  *     wanted, wanted_until  S, N  who asks for it; a question that is older counts no more
  *     ended                 BOOL  all of the shard is done
- *     iterator, since       S, N  where LATEST was, while nothing has been read yet
+ *     iterator, since       S, N  where LATEST was, while nothing has been read yet; since alone: from that time on
+ *     moved                 N     the number of the last move of the mapping that it has made
  *     effect                M     the write of a function that is under way, where there are no transactions
  *     window0, window1, ... M     a lane's tumbling window, while one is open (consume_window.c)
- *   shard = "start": there since all shards that LATEST means have their positions
+ *   shard = "start": there since all shards that LATEST means have their positions, and those that the move means
+ *     whose number is its `moved`
  *   shard = "state/SHARD/LANE/VERSION/PART": the state of a window that is too long for the position
  *
  * A server that has the data itself (DYNAMO_OWNER_HERE) holds its leases without an end and need not renew them: others
@@ -20,6 +22,7 @@
  * those of others. */
 #include <stdio.h>
 
+#include "base/attribute.h"
 #include "base/compose.h"
 #include "trigger/consume.h"
 
@@ -33,26 +36,23 @@ void position_free(struct position *position)
 
 static int64_t number_of(struct arena *arena, struct slice value)
 {
-    int64_t number = 0;
-    raw_int(raw_text(arena, raw_member(arena, value, "N")), &number);
-    return number;
+    return attribute_int(arena, value, 0);
 }
 
 static struct slice text_of(struct arena *arena, struct slice value)
 {
-    struct slice text = raw_string(arena, raw_member(arena, value, "S"));
+    struct slice text = attribute_text(arena, value);
     return text.data ? text : SLICE("");
 }
 
 bool position_parse(struct slice item, struct arena *arena, struct position *out, struct slice *shard)
 {
-    static const char *const names[] = {"shard", "at",     "lanes",        "moves", "mark",
-                                        "ended", "wanted", "wanted_until", "since", "iterator"};
-    struct slice raws[10], name, value;
-    struct raw_look look;
+    static const char *const names[] = {"shard",  "at",           "lanes", "moves",    "mark", "ended",
+                                        "wanted", "wanted_until", "since", "iterator", "moved"};
+    struct slice raws[11], name, value;
     unsigned long long lane;
     struct dynamo_hold hold = dynamo_hold_read(arena, item);
-    raw_pick(arena, item, names, raws, 10);
+    raw_pick(arena, item, names, raws, 11);
     position_free(out);
     *shard = text_of(arena, raws[0]);
     *out = (struct position){.exists = true,
@@ -62,14 +62,14 @@ bool position_parse(struct slice item, struct arena *arena, struct position *out
                              .moves = number_of(arena, raws[3]),
                              .mark = number_of(arena, raws[4]),
                              .wanted_until_ms = number_of(arena, raws[7]),
-                             .since_ms = number_of(arena, raws[8])};
+                             .since_ms = number_of(arena, raws[8]),
+                             .moved = number_of(arena, raws[10])};
     snprintf(out->owner, OWNER_BYTES, "%.*s", SLICE_ARG(hold.owner.data ? hold.owner : SLICE("")));
     snprintf(out->wanted, OWNER_BYTES, "%.*s", SLICE_ARG(text_of(arena, raws[6])));
     int64_t lanes = number_of(arena, raws[2]);
     if (!shard->len || lanes < 1 || lanes > LANES_MAX) return false;
     out->lanes = (uint32_t)lanes;
-    raw_look_begin(&look, arena, raw_member(arena, raws[1], "M"));
-    while (raw_look_next(&look, &name, &value))
+    raw_each_member (arena, raw_member(arena, raws[1], "M"), &name, &value)
         if (slice_to_u64(name, LANES_MAX - 1, &lane)) point_set(&out->at[lane], text_of(arena, value));
     for (uint32_t i = 0; i < out->lanes; i++)
         if (!out->at[i].len) return false;
@@ -116,11 +116,6 @@ static int64_t lease_until_ms(const struct consumer *consumer)
 
 /* ---- writing requests ---- */
 
-void put_position_key(struct buf *out, const struct reader *reader, struct slice shard)
-{
-    compose(out, "{'mapping':%S,'shard':%S}", reader->mapping->id, shard);
-}
-
 /* {"TableName":...,"Key":{...} */
 static void put_head(struct buf *out, const struct shard *shard)
 {
@@ -154,6 +149,39 @@ void put_position_latest(struct buf *out, const struct shard *shard, struct slic
     compose(out, "},'ConditionExpression':'attribute_not_exists(#mapping)',%#}");
 }
 
+/* For UpdateItem: where the mapping's move wants it, whoever holds it: the fence grows, so that he moves nothing from
+ * there, and an effect or a window that he has begun is forgotten, as its records are skipped or come again. */
+void put_position_move(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended)
+{
+    const struct mapping *mapping = shard->reader->mapping;
+    const struct mapping_move *move = &mapping->move;
+    int64_t since_ms = iterator.len ? consumer_now_ms(shard->reader->consumer) : move->since_ms;
+    struct point to = POINT_HORIZON;
+    struct buf set = {0}, remove = {0};
+    point_set(&to, move->to);
+    for (uint32_t i = 0; i < LANES_MAX; i++) buf_printf(&remove, ", #window%u", i);
+    buf_text(iterator.len ? &set : &remove, ", #iterator");
+    if (iterator.len) buf_text(&set, " = :iterator");
+    buf_text(since_ms ? &set : &remove, ", #since");
+    if (since_ms) buf_text(&set, " = :since");
+    put_head(out, shard);
+    compose(
+        out,
+        ",'UpdateExpression':'SET #moved = :moved, #at = :at, #lanes = :lanes, #moves = :zero, #ended = :ended, "
+        "#fence = if_not_exists(#fence, :zero) + :one%r REMOVE #owner, #until, #wanted, #wanted_until, #effect%r',"
+        "'ConditionExpression':'attribute_not_exists(#moved) or #moved < :moved',%#,'ExpressionAttributeValues':{"
+        "':moved':%N,':lanes':%N,':zero':%N,':one':%N,':ended':{'BOOL':%b}",
+        buf_view(&set), buf_view(&remove), move->number, (int64_t)mapping->lanes, (int64_t)0, (int64_t)1,
+        is_ended);
+    if (iterator.len) compose(out, ",':iterator':%S", iterator);
+    if (since_ms) compose(out, ",':since':%N", since_ms);
+    buf_text(out, ",\":at\":");
+    put_points(out, &to, mapping->lanes);
+    buf_text(out, "}}");
+    buf_free(&set);
+    buf_free(&remove);
+}
+
 /* For UpdateItem: the lease becomes ours, if nobody was faster. A position that nobody has made yet is made, from the
  * oldest record on; one that was seen and is gone is not. */
 void put_position_take(struct buf *out, const struct shard *shard)
@@ -161,17 +189,17 @@ void put_position_take(struct buf *out, const struct shard *shard)
     const struct consumer *consumer = shard->reader->consumer;
     bool is_here = !consumer->settings.shared;
     put_head(out, shard);
-    compose(out,
-            ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
-            "if_not_exists(#lanes, :lanes), #ended = if_not_exists(#ended, :no) REMOVE #wanted, #wanted_until',"
-            "'ConditionExpression':'%r%r','ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,"
-            "':until':%N,':now':%N,':zero':%N,':one':%N,':lanes':%N%A,':no':{'BOOL':false},':at':",
-            shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
-            is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))")
-                    : SLICE(HOLD_FREE_OR_MINE),
-            slice_of(consumer->settings.owner), lease_until_ms(consumer), consumer_now_ms(consumer),
-            (int64_t)0, (int64_t)1, (int64_t)shard->reader->mapping->lanes,
-            is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
+    compose(
+        out,
+        ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
+        "if_not_exists(#lanes, :lanes), #ended = if_not_exists(#ended, :no) REMOVE #wanted, #wanted_until',"
+        "'ConditionExpression':'%r%r','ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,"
+        "':until':%N,':now':%N,':zero':%N,':one':%N,':lanes':%N%A,':no':{'BOOL':false},':at':",
+        shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
+        is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))") : SLICE(HOLD_FREE_OR_MINE),
+        slice_of(consumer->settings.owner), lease_until_ms(consumer), consumer_now_ms(consumer), (int64_t)0,
+        (int64_t)1, (int64_t)shard->reader->mapping->lanes,
+        is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
     put_points(out, &POINT_HORIZON, shard->reader->mapping->lanes);
     buf_text(out, "}}");
 }

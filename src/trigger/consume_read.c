@@ -288,7 +288,8 @@ static bool is_too_old(const struct shard *shard, const struct lane *lane, const
 {
     if (!shard->has_lost_latest || !slice_equal(point_view(&lane->at), SLICE("LATEST"))) return false;
     int64_t since_ms = shard->seen.since_ms / 1000 * 1000;
-    if (!shard->reader->consumer->world.news) since_ms -= CLOCKS_DIFFER_MS;
+    bool is_by_our_clock = shard->seen.iterator.len; /* else somebody has asked for the changes since then */
+    if (is_by_our_clock && !shard->reader->consumer->world.news) since_ms -= CLOCKS_DIFFER_MS;
     return raw->created_ms < since_ms;
 }
 
@@ -317,7 +318,7 @@ static void add_record(struct shard *shard, struct lane *lane, const struct raw_
     if (raw->cause.len) record.cause = arena_copy(&page->arena, raw->cause);
     record.is_looped = raw->cause.len &&
                        cause_count(raw->cause, reader->function_name) > reader->mapping->depth_max &&
-                       !consumer->world.allows_loops(consumer->world.self, reader->function_name);
+                       !consumer->world.allows_loops(consumer->world.func, reader->function_name);
     page->references++;
     lane_add(lane, &record);
 }

@@ -26,6 +26,7 @@
 #define LOOK_EVERY_US    60000000 /* for shards, where none has ended */
 #define LOOK_CHILDREN_US 1000000  /* for the children of one that has, when they were not there at once */
 #define TABLE_WAIT_US    300000   /* between looks at a table that is being made */
+#define UNHEARD_US       30000000 /* time enough to hear of a change of the mapping */
 #define DELETES_MAX      25       /* of one BatchWriteItem */
 
 static void reader_task(void *argument);
@@ -105,7 +106,7 @@ static void touch_shards(struct reader *reader)
 
 static void reach(struct reader *reader, enum mapping_state state)
 {
-    reader->consumer->world.reached(reader->consumer->world.self, reader->mapping->id, state);
+    reader->consumer->world.reached(reader->consumer->world.mappings, reader->mapping->id, state);
 }
 
 static void succeed(struct reader *reader, struct mapping *mapping)
@@ -121,6 +122,18 @@ void reader_stop(struct reader *reader)
     touch_shards(reader);
 }
 
+/* The mapping has a move that is not written down yet, as far as we know. */
+static bool has_move(const struct reader *reader)
+{
+    return reader->mapping->move.number > reader->start_moved;
+}
+
+static void tell_disabled(struct reader *reader)
+{
+    if (!reader->is_removed && !reader->mapping->enabled && !has_move(reader))
+        reach(reader, MAPPING_DISABLED);
+}
+
 void reader_change(struct reader *reader, struct mapping *mapping)
 {
     if (reader->is_removed) { /* it begins when the positions of this one are gone */
@@ -132,10 +145,10 @@ void reader_change(struct reader *reader, struct mapping *mapping)
         return; /* else the database was rolled back */
     reader->has_moved |= moves;
     set_mapping(reader, mapping);
-    if ((moves || !mapping->enabled) && reader->stage < READER_DRAINS)
+    if ((moves || !mapping->enabled || has_move(reader)) && reader->stage < READER_DRAINS)
         reader->must_drain = true;
-    else if (!mapping->enabled && reader->stage == READER_STOPPED)
-        reach(reader, MAPPING_DISABLED);
+    else if (reader->stage == READER_STOPPED)
+        tell_disabled(reader);
     else if (reader->stage == READER_RUNS)
         reach(reader, MAPPING_ENABLED);
     if (moves && reader->stage == READER_STOPPED) begin_stream(reader);
@@ -155,6 +168,14 @@ void reader_begin_anew(struct reader *reader)
     for (struct shard *shard = reader->shards; shard; shard = shard->next)
         if (shard_is_held(shard)) shard->state = SHARD_LEAVING;
     reader_stop(reader);
+}
+
+bool reader_meet(struct reader *reader, const struct position *position)
+{
+    bool is_new = position->moved > reader->moved;
+    if (is_new && reader->stage == READER_PREPARES) reader->moved = position->moved;
+    if (is_new && reader->stage == READER_RUNS) reader_stop(reader);
+    return is_new;
 }
 
 bool reader_is_stopped(const struct reader *reader)
@@ -178,7 +199,7 @@ void reader_note(struct reader *reader, const char *format, ...)
     memcpy(reader->result, text, sizeof text);
     if (reader->mapping->watch && slice_starts(slice_of(text), SLICE("PROBLEM"))) /* no API shows it */
         log_line("triggers: watch %s: %s", watch_name(reader->mapping->watch), text);
-    reader->consumer->world.note_result(reader->consumer->world.self, reader->mapping->id, text);
+    reader->consumer->world.note_result(reader->consumer->world.mappings, reader->mapping->id, text);
 }
 
 /* For the children of one it is cheap to look; of several at once, all shards are listed. */
@@ -246,7 +267,7 @@ static bool tell_when_over(struct reader *reader)
     if (is_over && !reader->is_lost_stream)
         reader_note(reader,
                     "PROBLEM: The stream is closed: its table was deleted, or the stream was switched off");
-    world->stream_over(world->self, reader->mapping->id, reader->mapping->stream_arn, is_over);
+    world->stream_over(world->mappings, reader->mapping->id, reader->mapping->stream_arn, is_over);
     return false;
 }
 
@@ -318,17 +339,24 @@ static struct shard *next_to_mark(struct reader *reader)
     return NULL;
 }
 
+/* The iterator of this moment; empty: nothing will come, it is closed or was trimmed since. False: nobody can tell. */
+static bool find_latest(struct shard *shard, struct slice *iterator)
+{
+    *iterator = SLICE("");
+    if (shard->is_closed) return true;
+    struct task_call *call = task_call_new("GetShardIterator");
+    put_iterator_question(task_call_request(call), shard, SLICE("LATEST"), NULL);
+    struct task_reply reply = task_send(call);
+    if (reply.fault == DYNAMO_MISSING) return true;
+    return reply.fault == DYNAMO_FINE && iterator_read(reply.body, task_arena(), iterator);
+}
+
 /* False: it could not be written down yet. */
 static bool mark(struct shard *shard)
 {
-    struct slice iterator = SLICE("");
-    if (!shard->is_closed) {
-        struct task_call *call = task_call_new("GetShardIterator");
-        put_iterator_question(task_call_request(call), shard, SLICE("LATEST"), NULL);
-        struct task_reply reply = task_send(call);
-        if (reply.fault == DYNAMO_MISSING) return true; /* trimmed since */
-        if (reply.fault != DYNAMO_FINE || !iterator_read(reply.body, task_arena(), &iterator)) return false;
-    }
+    struct slice iterator;
+    if (!find_latest(shard, &iterator)) return false;
+    if (!iterator.len && !shard->is_closed) return true;
     struct task_call *call = task_call_new("PutItem");
     put_position_latest(task_call_request(call), shard, iterator, shard->is_closed);
     enum dynamo_fault fault = task_send(call).fault;
@@ -346,17 +374,73 @@ static void start_write(struct reader *reader)
     }
     if (reader_is_leaving(reader)) return;
     struct task_reply reply = task_request(
-        "PutItem", compose_in(task_arena(), "{'TableName':%A,'Item':{'mapping':%S,'shard':{'S':'start'}}}",
+        "PutItem", compose_in(task_arena(),
+                              "{'TableName':%A,'Item':{'mapping':%S,'shard':{'S':'start'}},"
+                              "'ConditionExpression':'attribute_not_exists(#mapping)',%#}",
                               buf_view(&reader->consumer->table), reader->mapping->id));
-    if (reply.fault != DYNAMO_FINE) reader_failed(reader);
+    if (reply.fault != DYNAMO_FINE && reply.fault != DYNAMO_CONDITION) reader_failed(reader);
+}
+
+/* ---- moves ---- */
+
+static bool is_meant(const struct shard *shard)
+{
+    const struct mapping_move *move = &shard->reader->mapping->move;
+    return shard_is_listed(shard) && shard->seen.moved < move->number &&
+           (!move->shard.len || slice_equal(slice_of(shard->id), move->shard));
+}
+
+/* Parents first (L5). */
+static struct shard *next_to_move(struct reader *reader)
+{
+    for (struct shard *shard = reader->shards; shard; shard = shard->next) {
+        const struct shard *parent = shard->parent[0] ? find_shard(reader, slice_of(shard->parent)) : NULL;
+        if (is_meant(shard) && (!parent || !is_meant(parent))) return shard;
+    }
+    return NULL;
+}
+
+/* False: it could not be written down yet. */
+static bool move(struct shard *shard)
+{
+    const struct mapping_move *move = &shard->reader->mapping->move;
+    bool is_latest = slice_equal(move->to, SLICE("LATEST")) && !move->since_ms;
+    struct slice iterator = SLICE("");
+    if (is_latest && (!find_latest(shard, &iterator) || reader_is_leaving(shard->reader))) return false;
+    struct task_call *call = task_call_new("UpdateItem");
+    put_position_move(task_call_request(call), shard, iterator, is_latest && !iterator.len);
+    enum dynamo_fault fault = task_send(call).fault;
+    return fault == DYNAMO_FINE || fault == DYNAMO_CONDITION; /* another server was faster */
+}
+
+/* Brings all positions that the mapping's move means to where it wants them, and writes down that it was done: shards
+ * that come later are read from their begin. */
+static void move_write(struct reader *reader)
+{
+    int64_t number = reader->mapping->move.number;
+    struct shard *shard;
+    while (!reader_is_leaving(reader) && (shard = next_to_move(reader))) {
+        struct arena_mark before = arena_mark(task_arena());
+        bool is_moved = move(shard);
+        arena_rewind(task_arena(), before);
+        if (is_moved)
+            shard->seen.moved = number;
+        else
+            reader_failed(reader);
+    }
+    if (reader_is_leaving(reader)) return;
+    struct task_reply reply = task_request(
+        "UpdateItem",
+        compose_in(
+            task_arena(),
+            "{'TableName':%A,'Key':{'mapping':%S,'shard':{'S':'start'}},'UpdateExpression':"
+            "'SET #moved = :moved','ConditionExpression':'attribute_not_exists(#moved) or #moved < :moved',%#,"
+            "'ExpressionAttributeValues':{':moved':%N}}",
+            buf_view(&reader->consumer->table), reader->mapping->id, number));
+    if (reply.fault != DYNAMO_FINE && reply.fault != DYNAMO_CONDITION) reader_failed(reader);
 }
 
 /* ---- the end ---- */
-
-static void put_deletion(void *context, struct slice key)
-{
-    compose(context, "%,{'DeleteRequest':{'Key':%A}}", key);
-}
 
 /* All items of the mapping, a few at a time, until there is none. False: the consumer ends first. */
 static bool positions_delete(struct reader *reader)
@@ -374,11 +458,12 @@ static bool positions_delete(struct reader *reader)
                        buf_view(&consumer->table), (int64_t)DELETES_MAX, reader->mapping->id));
         if (reply.fault == DYNAMO_MISSING) return true;
         if (reply.fault == DYNAMO_FINE) {
-            struct slice items = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Items"));
+            struct slice items = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Items")), key;
             if (items.len <= 2) return true;
             struct task_call *call = task_call_new("BatchWriteItem");
             compose(task_call_request(call), "{'RequestItems':{%A:[", buf_view(&consumer->table));
-            each_element(items, task_arena(), put_deletion, task_call_request(call));
+            raw_each (task_arena(), items, &key)
+                compose(task_call_request(call), "%,{'DeleteRequest':{'Key':%A}}", key);
             buf_text(task_call_request(call), "]}}");
             reply = task_send(call);
         }
@@ -397,7 +482,9 @@ static bool positions_delete(struct reader *reader)
 /* All that must be known before shards are read. False: it is to stop first. */
 static bool prepare(struct reader *reader)
 {
+    int64_t patience_us = consumer_ticks_us(reader->consumer) + UNHEARD_US;
     reader->stage = READER_PREPARES;
+    reader->moved = 0;
     while (!reader_is_leaving(reader)) {
         bool is_latest = reader->mapping->start == START_LATEST;
         if (!positions_table_wait(reader) || !look_at_all_positions(reader)) continue;
@@ -405,8 +492,15 @@ static bool prepare(struct reader *reader)
             tell_when_over(reader);
             continue; /* others may still be at work */
         }
-        if (!is_latest || reader->has_start) return true;
-        start_write(reader); /* what was made, by us or by others at the same time, is read like any other */
+        if (is_latest && !reader->has_start)
+            start_write(
+                reader); /* what was made, by us or by others at the same time, is read like any other */
+        else if (has_move(reader))
+            move_write(reader);
+        else if (reader->moved > reader->start_moved && consumer_ticks_us(reader->consumer) < patience_us)
+            reader_pause(reader, TABLE_WAIT_US); /* a move of which we will hear is only half made */
+        else
+            return true;
     }
     return false;
 }
@@ -464,7 +558,7 @@ static void drain(struct reader *reader)
     begin_stream(reader);
     reader->must_drain = false;
     reader->stage = READER_STOPPED;
-    if (!reader->is_removed && !reader->mapping->enabled) reach(reader, MAPPING_DISABLED);
+    tell_disabled(reader);
 }
 
 static void reader_task(void *argument)
@@ -475,11 +569,11 @@ static void reader_task(void *argument)
     drain(reader);
     while (!reader->is_removed) {
         arena_rewind(task_arena(), mark);
-        if (!reader->mapping->enabled || consumer->is_stopping) {
+        if (consumer->is_stopping || (!reader->mapping->enabled && !has_move(reader))) {
             task_await(&reader->changed, TASK_NEVER);
             continue;
         }
-        if (prepare(reader)) run(reader);
+        if (prepare(reader) && reader->mapping->enabled) run(reader);
         drain(reader);
     }
     reader->stage = READER_DELETES;

@@ -189,17 +189,6 @@ static bool plan_settled(struct shard *shard, const struct lane *leader, struct 
     return any;
 }
 
-/* Lanes that only saw records go by move along. */
-static void plan_idle(const struct shard *shard, struct commit_plan *plan)
-{
-    for (uint32_t i = 0; i < shard->lane_count; i++) {
-        const struct lane *lane = &shard->lanes[i];
-        if (!is_done(lane) || point_compare(&shard->read_at, &lane->at) <= 0) continue;
-        plan->moves_lane[i] = true;
-        plan->to[i] = shard->read_at;
-    }
-}
-
 static bool has_skipped_enough(const struct shard *shard)
 {
     int64_t now_us = consumer_ticks_us(shard->reader->consumer);
@@ -210,6 +199,18 @@ static bool can_change_lanes(const struct shard *shard)
 {
     return shard_is_changing_lanes(shard) && !shard->is_reading &&
            point_compare(&shard->read_at, &shard->known_to) >= 0 && !shard_is_stopping(shard);
+}
+
+/* No lane needs to know any more where LATEST was. */
+static bool all_have_numbers(const struct shard *shard, const struct commit_plan *plan)
+{
+    for (uint32_t i = 0; i < shard->lane_count; i++) {
+        const struct point *at = plan->lanes           ? &plan->to[0]
+                                 : plan->moves_lane[i] ? &plan->to[i]
+                                                       : &shard->lanes[i].at;
+        if (!point_is_number(at)) return false;
+    }
+    return true;
 }
 
 /* True when there is something to commit. */
@@ -230,8 +231,16 @@ static bool make_plan(struct shard *shard, struct lane **leader)
     if (!is_wanted) return false;
     plan->renews = consumer->settings.shared;
     plan->mark = (int64_t)(consumer_random(consumer) >> 12); /* fits any reader's number */
-    if (!plan->lanes) plan_idle(shard, plan);
-    plan->loses_iterator = shard->seen.iterator.len > 0 && point_is_number(&shard->read_at);
+    if (!plan->lanes) {
+        /* Lanes that only saw records go by move along. */
+        for (uint32_t i = 0; i < shard->lane_count; i++) {
+            const struct lane *lane = &shard->lanes[i];
+            if (!is_done(lane) || point_compare(&shard->read_at, &lane->at) <= 0) continue;
+            plan->moves_lane[i] = true;
+            plan->to[i] = shard->read_at;
+        }
+    }
+    plan->loses_iterator = shard->seen.since_ms > 0 && all_have_numbers(shard, plan);
     return true;
 }
 
@@ -262,7 +271,10 @@ static void commit_is_through(struct shard *shard, int64_t asked_us)
     shard->seen.moves++;
     shard->seen.names_effect = false;
     shard->skipped = 0;
-    if (plan->loses_iterator) shard->seen.iterator.len = 0;
+    if (plan->loses_iterator) {
+        shard->seen.iterator.len = 0;
+        shard->seen.since_ms = 0;
+    }
     if (plan->renews) lease_renewed(shard, asked_us);
     stats_add(&consumer->counts.commits, 1);
     note_success(shard);
@@ -274,15 +286,8 @@ static void commit_is_through(struct shard *shard, int64_t asked_us)
                      (lane->settlement.child_count && lane_mapping(lane)->watch);
         lane_committed(lane);
     }
-    if (has_calls) consumer->world.wake_queue(consumer->world.self);
+    if (has_calls) consumer->world.wake_queue(consumer->world.func);
     if (plan->lanes) change_lanes(shard);
-}
-
-/* All that it would have moved waits again. */
-static void take_back(struct shard *shard)
-{
-    for (uint32_t i = 0; i < shard->lane_count; i++)
-        if (shard->lanes[i].state == LANE_COMMITTING) shard->lanes[i].state = LANE_SETTLED;
 }
 
 /* The writes of one lane are to blame; the others are tried again without them. False: the position itself is. */
@@ -293,7 +298,9 @@ static bool commit_was_refused(struct shard *shard, struct lane *leader, const c
                  SLICE_ARG(shard->reader->mapping->id), shard->id, why);
         return false;
     }
-    take_back(shard);
+    /* All that it would have moved waits again. */
+    for (uint32_t i = 0; i < shard->lane_count; i++)
+        if (shard->lanes[i].state == LANE_COMMITTING) shard->lanes[i].state = LANE_SETTLED;
     if (leader->settlement.has_document)
         lane_undocumented(leader, why);
     else
@@ -490,32 +497,6 @@ static bool finish_effect(struct shard *shard, struct slice effect)
     return decided == DECIDED;
 }
 
-static void find_ends(struct shard *shard)
-{
-    shard->read_at = shard->known_to = shard->lanes[0].at;
-    for (uint32_t i = 1; i < shard->lane_count; i++) {
-        if (point_compare(&shard->lanes[i].at, &shard->read_at) < 0) shard->read_at = shard->lanes[i].at;
-        if (point_compare(&shard->lanes[i].at, &shard->known_to) > 0) shard->known_to = shard->lanes[i].at;
-    }
-}
-
-/* Reads on where the least lane stands; where that is LATEST, with the iterator of that moment. */
-static void begin_reading(struct shard *shard)
-{
-    shard->iterator.len = 0;
-    shard->is_reading = shard->is_read_out = shard->from_horizon = false;
-    shard->has_lost_latest = false;
-    shard->has_more = true;
-    shard->ask_us = shard->last_ask_us = shard->pause_us = 0;
-    shard->empty_us = shard->empty_ms = -1;
-    shard->skipped = shard->read_failures = 0;
-    bool is_latest = slice_equal(point_view(&shard->read_at), SLICE("LATEST"));
-    if (is_latest && shard->seen.iterator.len)
-        json_put_string(&shard->iterator, buf_view(&shard->seen.iterator));
-    else if (is_latest)
-        shard->has_lost_latest = true;
-}
-
 /* ---- the task ---- */
 
 enum leaving { LEAVE_LOST, LEAVE_RELEASED, LEAVE_ENDED };
@@ -550,19 +531,6 @@ static enum leaving work(struct shard *shard)
     return LEAVE_LOST;
 }
 
-/* Whoever asked for it has time to take it before we look at it again. */
-static void give_back(struct shard *shard)
-{
-    struct consumer *consumer = shard->reader->consumer;
-    if (consumer->settings.shared) {
-        struct task_call *call = task_call_new("UpdateItem");
-        put_position_release(task_call_request(call), shard);
-        task_send(call); /* gone either way: what is not given back ends by itself */
-        shard->retry = task_after_us(consumer->host, consumer->settings.lease_ms * 1000);
-    }
-    shard->seen.exists = true;
-}
-
 static void leave(struct shard *shard, enum leaving how)
 {
     struct consumer *consumer = shard->reader->consumer;
@@ -572,7 +540,16 @@ static void leave(struct shard *shard, enum leaving how)
     free_lanes(shard);
     shard->iterator.len = 0;
     stats_add(&consumer->counts.shards_held, (uint64_t)-1);
-    if (how == LEAVE_RELEASED) give_back(shard);
+    if (how == LEAVE_RELEASED) {
+        /* Whoever asked for it has time to take it before we look at it again. */
+        if (consumer->settings.shared) {
+            struct task_call *call = task_call_new("UpdateItem");
+            put_position_release(task_call_request(call), shard);
+            task_send(call); /* gone either way: what is not given back ends by itself */
+            shard->retry = task_after_us(consumer->host, consumer->settings.lease_ms * 1000);
+        }
+        shard->seen.exists = true;
+    }
     shard->wish = LEASE_LEAVE;
     if (how == LEAVE_ENDED) return;
     shard->seen.owner[0] = 0;
@@ -586,7 +563,7 @@ static bool begin(struct shard *shard)
     int64_t asked_us = consumer_ticks_us(reader->consumer);
     struct slice item, effect = SLICE_NONE;
     do {
-        if (!take(shard, &item)) return false;
+        if (!take(shard, &item) || reader_meet(reader, &shard->seen)) return false;
         shard->held_us = consumer_ticks_us(reader->consumer);
         lease_renewed(shard, asked_us);
         shard->is_handing_over = shard->is_missing = false;
@@ -605,8 +582,24 @@ static bool begin(struct shard *shard)
         return false;
     }
     shard->retry = (struct task_moment){0};
-    find_ends(shard);
-    begin_reading(shard);
+    shard->read_at = shard->known_to = shard->lanes[0].at;
+    for (uint32_t i = 1; i < shard->lane_count; i++) {
+        if (point_compare(&shard->lanes[i].at, &shard->read_at) < 0) shard->read_at = shard->lanes[i].at;
+        if (point_compare(&shard->lanes[i].at, &shard->known_to) > 0) shard->known_to = shard->lanes[i].at;
+    }
+    /* Reads on where the least lane stands; where that is LATEST, with the iterator of that moment. */
+    shard->iterator.len = 0;
+    shard->is_reading = shard->is_read_out = shard->from_horizon = false;
+    shard->has_lost_latest = false;
+    shard->has_more = true;
+    shard->ask_us = shard->last_ask_us = shard->pause_us = 0;
+    shard->empty_us = shard->empty_ms = -1;
+    shard->skipped = shard->read_failures = 0;
+    bool is_latest = slice_equal(point_view(&shard->read_at), SLICE("LATEST"));
+    if (is_latest && shard->seen.iterator.len)
+        json_put_string(&shard->iterator, buf_view(&shard->seen.iterator));
+    else if (is_latest)
+        shard->has_lost_latest = true;
     shard->state = SHARD_HELD;
     return true;
 }

@@ -25,10 +25,9 @@ struct shard *find_shard(const struct reader *reader, struct slice id)
 /* ---- DescribeStream ---- */
 
 /* {"ShardId":...,"ParentShardId":...,"SequenceNumberRange":{...}} */
-static void take_shard(void *context, struct slice raw)
+static void take_shard(struct reader *reader, struct slice raw)
 {
     static const char *const names[] = {"ShardId", "ParentShardId", "SequenceNumberRange"};
-    struct reader *reader = context;
     struct arena *arena = task_arena();
     struct slice raws[3];
     if (!raw_members(arena, raw, names, raws, 3)) return;
@@ -45,27 +44,22 @@ static void take_shard(void *context, struct slice raw)
     shard_touch(shard);
 }
 
-/* {"AttributeName":...,"KeyType":"HASH"} */
-static void take_key(void *context, struct slice raw)
-{
-    struct reader *reader = context;
-    struct arena *arena = task_arena();
-    if (!slice_equal(raw_string(arena, raw_member(arena, raw, "KeyType")), SLICE("HASH"))) return;
-    reader->hash_key.len = 0;
-    buf_slice(&reader->hash_key, raw_string(arena, raw_member(arena, raw, "AttributeName")));
-}
-
 /* *next: where the next page begins, raw. */
 static bool take_description(struct reader *reader, struct slice reply, struct slice *next)
 {
     static const char *const names[] = {"Shards", "LastEvaluatedShardId", "StreamStatus", "KeySchema"};
     struct arena *arena = task_arena();
-    struct slice raws[4];
+    struct slice raws[4], raw;
     if (!raw_is_json(arena, reply) ||
         !raw_members(arena, raw_member(arena, reply, "StreamDescription"), names, raws, 4))
         return false;
-    each_element(raws[3], arena, take_key, reader);
-    if (!each_element(raws[0], arena, take_shard, reader)) return false;
+    if (raw_kind(raws[0]) != JSON_ARRAY) return false;
+    raw_each (arena, raws[3], &raw) {
+        if (!slice_equal(raw_string(arena, raw_member(arena, raw, "KeyType")), SLICE("HASH"))) continue;
+        reader->hash_key.len = 0;
+        buf_slice(&reader->hash_key, raw_string(arena, raw_member(arena, raw, "AttributeName")));
+    }
+    raw_each (arena, raws[0], &raw) take_shard(reader, raw);
     reader->is_disabled_stream = slice_equal(raw_string(arena, raws[2]), SLICE("DISABLED"));
     *next = arena_copy(arena, raws[1]);
     return true;
@@ -142,11 +136,6 @@ bool look_for_shards(struct reader *reader)
 
 /* ---- what the items say ---- */
 
-struct positions_page {
-    struct reader *reader;
-    int64_t asked_us;
-};
-
 /* While we hold the lease the item is ours, and only two things of it are news: that somebody asks for it,
  * and that it is ours no more. */
 static void see_held(struct shard *shard, const struct position *position, int64_t asked_us)
@@ -170,20 +159,22 @@ static struct shard *shard_found(struct reader *reader, struct slice id)
     return add_shard(reader, id);
 }
 
-static void take_position(void *context, struct slice raw)
+static void take_position(struct reader *reader, struct slice raw, int64_t asked_us)
 {
-    const struct positions_page *page = context;
-    struct reader *reader = page->reader;
     struct position position = {0};
     struct slice id;
     bool is_position = position_parse(raw, task_arena(), &position, &id);
-    if (slice_equal(id, SLICE("start"))) reader->has_start = true;
+    if (slice_equal(id, SLICE("start"))) {
+        reader->has_start = true;
+        reader->start_moved = position.moved;
+    }
+    reader_meet(reader, &position);
     if (is_position && id.len <= LIMIT_SHARD_ID_BYTES) {
         struct shard *shard = find_shard(reader, id);
         if (!shard) shard = shard_found(reader, id);
         shard->seen_at = reader->position_looks;
         if (shard_is_held(shard)) {
-            see_held(shard, &position, page->asked_us);
+            see_held(shard, &position, asked_us);
         } else if (shard->state == SHARD_WAITS || shard->state == SHARD_FREE) {
             position_free(&shard->seen);
             shard->seen = position;
@@ -230,11 +221,11 @@ static struct task_reply query_positions(struct reader *reader, struct slice fro
 static bool look_at_positions(struct reader *reader)
 {
     static const char *const names[] = {"Items", "LastEvaluatedKey"};
-    struct positions_page page = {reader, 0};
-    struct slice raws[2] = {{0}};
+    struct slice raws[2] = {{0}}, item;
+    int64_t asked_us;
     reader->position_looks++;
     do {
-        page.asked_us = consumer_ticks_us(reader->consumer);
+        asked_us = consumer_ticks_us(reader->consumer);
         struct task_reply reply = query_positions(reader, raws[1]);
         if (reader_is_leaving(reader)) return false;
         if (reply.fault == DYNAMO_MISSING) {
@@ -242,14 +233,15 @@ static bool look_at_positions(struct reader *reader)
             reader->must_drain = true; /* and begins anew */
         }
         if (reply.fault != DYNAMO_FINE || !raw_members(task_arena(), reply.body, names, raws, 2) ||
-            !each_element(raws[0], task_arena(), take_position, &page)) {
+            raw_kind(raws[0]) != JSON_ARRAY) {
             reader_failed(reader);
             return false;
         }
+        raw_each (task_arena(), raws[0], &item) take_position(reader, item, asked_us);
         raws[1] = arena_copy(task_arena(), raws[1]);
     } while (raws[1].len);
     reader->failures = 0;
-    miss_positions(reader, page.asked_us);
+    miss_positions(reader, asked_us);
     return true;
 }
 

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/attribute.h"
 #include "base/compose.h"
 #include "trigger/consume.h"
 
@@ -27,10 +28,17 @@ int64_t window_end_for(const struct lane *lane)
     return window_start_ms(lane_head(lane)->created_ms, tumbling_ms) + tumbling_ms;
 }
 
-/* Nobody can know that nothing more comes for it before the shard was asked behind its end. */
-static bool is_passed(struct lane *lane, struct task_moment *until)
+bool window_is_over(struct lane *lane, struct task_moment *until)
 {
+    const struct tumbling *window = &lane->window;
     struct shard *shard = lane->shard;
+    if (!window->is_open) return false;
+    if (window->ends_early || window->is_finishing) return true;
+    if (lane->depth) return false; /* its batch comes first */
+    if (lane->count) return lane_head(lane)->created_ms >= window->end_ms;
+    if (shard->is_read_out || shard_is_changing_lanes(shard)) return true;
+    if (window->end_ms - window->start_ms != lane_mapping(lane)->tumbling_ms) return true;
+    /* Nobody can know that nothing more comes for it before the shard was asked behind its end. */
     int64_t passed_ms = lane->window.end_ms + GRACE_MS;
     if (consumer_now_ms(shard->reader->consumer) < passed_ms) {
         until->now_ms = passed_ms;
@@ -40,19 +48,6 @@ static bool is_passed(struct lane *lane, struct task_moment *until)
     if (!shard->has_more) shard_touch(shard); /* to be read */
     shard->has_more = true;
     return false;
-}
-
-bool window_is_over(struct lane *lane, struct task_moment *until)
-{
-    const struct tumbling *window = &lane->window;
-    const struct shard *shard = lane->shard;
-    if (!window->is_open) return false;
-    if (window->ends_early || window->is_finishing) return true;
-    if (lane->depth) return false; /* its batch comes first */
-    if (lane->count) return lane_head(lane)->created_ms >= window->end_ms;
-    if (shard->is_read_out || shard_is_changing_lanes(shard)) return true;
-    if (window->end_ms - window->start_ms != lane_mapping(lane)->tumbling_ms) return true;
-    return is_passed(lane, until);
 }
 
 /* ---- what the function is told ---- */
@@ -203,25 +198,16 @@ void window_sweep(struct lane *lane)
 
 static int64_t number_of(struct slice window, const char *name)
 {
-    int64_t number = 0;
-    raw_int(raw_text(task_arena(), raw_member(task_arena(), raw_member(task_arena(), window, name), "N")),
-            &number);
-    return number;
+    return item_int(task_arena(), window, name, 0);
 }
 
-struct loading {
-    struct shard *shard;
-    bool has_failed;
-};
-
-/* Parts come in the order of their keys: there are fewer than ten. One that no window names is an orphan. */
-static void take_part(void *context, struct slice raw)
+/* Parts come in the order of their keys: there are fewer than ten. One that no window names is an orphan.
+ * False: it could not be deleted. */
+static bool take_part(struct shard *shard, struct slice raw)
 {
-    struct loading *loading = context;
-    struct shard *shard = loading->shard;
     struct arena *arena = task_arena();
-    struct slice name = raw_string(arena, raw_member(arena, raw_member(arena, raw, "shard"), "S"));
-    struct slice state = raw_string(arena, raw_member(arena, raw_member(arena, raw, "state"), "S"));
+    struct slice name = item_text(arena, raw, "shard");
+    struct slice state = item_text(arena, raw, "state");
     for (uint32_t i = 0; i < shard->lane_count; i++) {
         struct tumbling *window = &shard->lanes[i].window;
         if (window->parts_read == window->parts ||
@@ -229,9 +215,9 @@ static void take_part(void *context, struct slice raw)
             continue;
         window->parts_read++;
         buf_slice(&window->state, state);
-        return;
+        return true;
     }
-    loading->has_failed |= delete_part(shard->reader, name) != DYNAMO_FINE;
+    return delete_part(shard->reader, name) == DYNAMO_FINE;
 }
 
 /* Of the position as it is: `item`. */
@@ -247,15 +233,15 @@ static void take_windows(struct shard *shard, struct slice item)
         window->end_ms = number_of(own, "end");
         window->version = number_of(own, "version");
         window->parts = (uint32_t)number_of(own, "parts");
-        buf_slice(&window->state, raw_string(arena, raw_member(arena, raw_member(arena, own, "state"), "S")));
+        buf_slice(&window->state, item_text(arena, own, "state"));
     }
 }
 
 bool windows_load(struct shard *shard, struct slice item)
 {
     static const char *const names[] = {"Items", "LastEvaluatedKey"};
-    struct slice raws[2] = {{0}};
-    struct loading loading = {shard, false};
+    struct slice raws[2] = {{0}}, part;
+    bool fine = true;
     struct slice first = arena_printf(task_arena(), "state/%s/", shard->id);
     take_windows(shard, item);
     do {
@@ -269,11 +255,11 @@ bool windows_load(struct shard *shard, struct slice item)
         buf_byte(out, '}');
         struct task_reply reply = task_send(call);
         struct slice page = reply.fault == DYNAMO_FINE ? arena_copy(task_arena(), reply.body) : SLICE_NONE;
-        if (!page.data || !raw_members(task_arena(), page, names, raws, 2) ||
-            !each_element(raws[0], task_arena(), take_part, &loading))
+        if (!page.data || !raw_members(task_arena(), page, names, raws, 2) || raw_kind(raws[0]) != JSON_ARRAY)
             return false;
+        raw_each (task_arena(), raws[0], &part) fine &= take_part(shard, part);
     } while (raws[1].len);
     for (uint32_t i = 0; i < shard->lane_count; i++)
         if (shard->lanes[i].window.parts_read != shard->lanes[i].window.parts) return false;
-    return !loading.has_failed;
+    return fine;
 }

@@ -29,6 +29,15 @@ struct trigger {
 /* ---- a mapping's settings: immutable and counted; a change makes a new one ---- */
 
 enum start_position { START_TRIM_HORIZON, START_LATEST };
+
+/* Where a mapping is to go on. Each has a number, greater than those before it; the positions tell which they have. */
+struct mapping_move {
+    int64_t number;     /* 0: there was none */
+    struct slice to;    /* TRIM_HORIZON, LATEST, or the last sequence number that is done */
+    int64_t since_ms;   /* LATEST: from the changes of this time on; 0: from those that come */
+    struct slice shard; /* only this one; empty: all */
+};
+
 enum mapping_state {
     MAPPING_CREATING,
     MAPPING_ENABLING,
@@ -45,6 +54,7 @@ struct mapping {
     struct slice function;     /* as func_invoke takes it: name or name:qualifier */
     struct slice function_arn; /* as it is told */
     enum start_position start;
+    struct mapping_move move;
     int64_t created_ms; /* LATEST: records younger than this are wanted */
     uint64_t revision;  /* grows with each change */
     bool enabled;
@@ -105,6 +115,7 @@ void consumer_set(struct consumer *consumer, struct mapping *mapping);
 void consumer_remove(struct consumer *consumer, struct slice id);
 bool consumer_is_quiet(struct consumer *consumer);
 void consumer_put_metrics(struct consumer *consumer, struct buf *out);
+int64_t consumer_lag_ms(struct consumer *consumer); /* as trigger_lag_ms */
 
 /* ---- schedule_*.c ---- */
 

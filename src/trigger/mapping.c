@@ -91,9 +91,9 @@ bool mappings_take(struct mappings *mappings, const struct settings *settings, e
     pthread_mutex_unlock(&mappings->lock);
     mapping_release(old);
     if (tells && settings->is_deleting)
-        mappings->world.remove(mappings->trigger, mapping->id);
+        mappings->world.remove(mappings->trigger->consumer, mapping->id);
     else if (tells)
-        mappings->world.set(mappings->trigger, mapping);
+        mappings->world.set(mappings->trigger->consumer, mapping);
     mapping_release(mapping);
     return true;
 }
@@ -148,17 +148,19 @@ static void found_again(void *context, const struct settings *settings)
     if (!is_old && !is_full) mappings_take(mappings, settings, state);
 }
 
-void mappings_refresh(struct mappings *mappings)
+/* Reads the table again: what others have changed. With `changing` held. */
+static void mappings_refresh(struct mappings *mappings)
 {
     char error[256];
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) entry->is_seen = false;
     if (!mapping_table_scan(mappings->trigger, found_again, mappings, error, sizeof error)) return;
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next) {
         pthread_mutex_lock(&mappings->lock);
-        bool was_removed = !entry->is_seen && entry->state != MAPPING_DELETING; /* by others: ours stops, too */
+        bool was_removed = !entry->is_seen &&
+                           entry->state != MAPPING_DELETING; /* by others: ours stops, too */
         if (was_removed) entry->state = MAPPING_DELETING;
         pthread_mutex_unlock(&mappings->lock);
-        if (was_removed) mappings->world.remove(mappings->trigger, entry->mapping->id);
+        if (was_removed) mappings->world.remove(mappings->trigger->consumer, entry->mapping->id);
     }
 }
 
@@ -192,14 +194,8 @@ static bool remove_gone(struct mappings *mappings)
 
 static void wait_us(struct mappings *mappings, int64_t us)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += us / 1000000;
-    until.tv_nsec += us % 1000000 * 1000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_nsec -= 1000000000;
-        until.tv_sec++;
-    }
+    int64_t until_us = monotonic_us() + us;
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
     pthread_cond_timedwait(&mappings->woken, &mappings->lock, &until);
 }
 
@@ -274,6 +270,12 @@ struct mappings *mappings_new(struct trigger *trigger, const struct mapping_worl
     return mappings;
 }
 
+struct mappings *mappings_open(struct trigger *trigger, char *error, size_t error_len)
+{
+    static const struct mapping_world real = {func_resolve, destination_fault, consumer_set, consumer_remove};
+    return mappings_new(trigger, &real, error, error_len);
+}
+
 void mappings_start(struct mappings *mappings)
 {
     pthread_mutex_lock(&mappings->changing);
@@ -282,9 +284,9 @@ void mappings_start(struct mappings *mappings)
     pthread_mutex_unlock(&mappings->lock);
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
         if (entry->settings.is_deleting)
-            mappings->world.remove(mappings->trigger, entry->mapping->id);
+            mappings->world.remove(mappings->trigger->consumer, entry->mapping->id);
         else
-            mappings->world.set(mappings->trigger, entry->mapping);
+            mappings->world.set(mappings->trigger->consumer, entry->mapping);
     pthread_mutex_unlock(&mappings->changing);
 }
 

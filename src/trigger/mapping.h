@@ -45,6 +45,9 @@ extern const struct number_rule number_rules[SETTING_NUMBERS];
     TEXT(on_failure, "onFailure")                                                                            \
     TEXT(kms_key, "kmsKey")                                                                                  \
     TEXT(tags, "tags") /* a JSON object of texts; empty: none */                                             \
+    TEXT(move_to, "moveTo") /* as in struct mapping_move, as are the next and the last two */                \
+    TEXT(move_shard, "moveShard")                                                                            \
+    TEXT(move_token, "moveToken") /* of who asked for it; empty: none */                                     \
     FLAG(enabled, "enabled")                                                                                 \
     FLAG(bisects, "bisect")                                                                                  \
     FLAG(reports_failures, "reportsFailures")                                                                \
@@ -53,7 +56,9 @@ extern const struct number_rule number_rules[SETTING_NUMBERS];
     FLAG(is_deleting, "deleting")                                                                            \
     WHOLE(created_ms, "created")                                                                             \
     WHOLE(modified_ms, "modified")                                                                           \
-    WHOLE(revision, "revision")
+    WHOLE(revision, "revision")                                                                              \
+    WHOLE(move_number, "moved")                                                                              \
+    WHOLE(move_since_ms, "moveSince")
 
 struct settings {
 #define TEXT(name, attribute)  struct slice name;
@@ -92,37 +97,33 @@ bool decline(struct refusal *refusal, struct arena *arena, int status, const cha
 
 /* ---- mapping_request.c: the body of a create or update ---- */
 
-/* Settings that a request may give, besides the numbers. */
-enum mapping_given {
-    GIVEN_START = SETTING_NUMBERS,
-    GIVEN_TIMESTAMP,
-    GIVEN_ENABLED,
-    GIVEN_BISECTS,
-    GIVEN_RESPONSE_TYPES,
-    GIVEN_METRICS,
-    GIVEN_FILTERS,
-    GIVEN_ON_FAILURE,
-    GIVEN_ON_SUCCESS,
-    GIVEN_KMS_KEY,
-    GIVEN_NOTHING, /* that is asked for by this */
-    GIVEN_SETTINGS,
-};
+/* The members of a request: the numbers, and those behind them. X(NAME, field); `function` is FIELD or REQUIRED. */
+#define MAPPING_MEMBERS(X, function)                                                                         \
+    X(GIVEN_SOURCE, FIELD("EventSourceArn", lambda_shape_text))                                              \
+    X(GIVEN_FUNCTION, function("FunctionName", lambda_shape_function_name))                                  \
+    X(GIVEN_START, FIELD("StartingPosition", shape_start))                                                   \
+    X(GIVEN_TIMESTAMP, FIELD("StartingPositionTimestamp", shape_timestamp))                                  \
+    X(GIVEN_ENABLED, FIELD("Enabled", lambda_shape_bool))                                                    \
+    X(GIVEN_BISECTS, FIELD("BisectBatchOnFunctionError", lambda_shape_bool))                                 \
+    X(GIVEN_RESPONSE_TYPES, FIELD("FunctionResponseTypes", shape_response_types))                            \
+    X(GIVEN_METRICS, FIELD("MetricsConfig", shape_metrics_config))                                           \
+    X(GIVEN_FILTERS, FIELD("FilterCriteria", shape_criteria))                                                \
+    X(GIVEN_DESTINATIONS, FIELD("DestinationConfig", lambda_shape_destinations))                             \
+    X(GIVEN_KMS_KEY, FIELD("KMSKeyArn", lambda_shape_text))                                                  \
+    X(GIVEN_TAGS, FIELD("Tags", lambda_shape_tags))
+enum mapping_given { GIVEN_NUMBERS = SETTING_NUMBERS - 1, MAPPING_MEMBERS(FIELD_INDEX, FIELD) GIVEN_MEMBERS };
 
 struct mapping_request {
-    struct slice source, function, starting_position;
-    struct settings wanted; /* of it what is given */
-    bool given[GIVEN_SETTINGS];
-    const char *foreign; /* a setting of other kinds of sources; NULL: none was given */
+    struct shape_node nodes[GIVEN_MEMBERS];
 };
 
-/* Pure: types, ranges, patterns, and which settings go together. */
-bool mapping_request_parse(struct slice body, bool is_create, struct arena *arena,
-                           struct mapping_request *out, struct refusal *refusal);
-/* What the request says, over what was there; texts are not copied. */
-void mapping_request_apply(const struct mapping_request *request, struct settings *settings);
-/* Reads {"name": "text", ...} into the same, with bounds; empty when there are none. */
-bool mapping_tags_read(struct json_reader *reader, struct arena *arena, struct slice *out,
-                       struct refusal *refusal);
+/* Pure: types, ranges, patterns, and which settings go together. The call's body and arena are used. */
+bool mapping_request_parse(struct rest_call *call, bool is_create, struct mapping_request *out,
+                           struct refusal *refusal);
+/* What the request says, over what was there; texts are not copied. Tags are no setting of an update. */
+void mapping_request_apply(const struct mapping_request *request, struct arena *arena, struct settings *settings);
+/* Whether a destination for failures was given, be it an empty one. */
+bool mapping_request_has_destination(const struct mapping_request *request);
 
 /* ---- mapping_item.c ---- */
 
@@ -162,6 +163,10 @@ bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct a
 /* The stream of the same table that came after this one; empty: none. False: nobody can tell. */
 bool mapping_next_stream(struct trigger *trigger, struct slice stream_arn, struct arena *arena,
                          struct slice *arn);
+/* Whether the stream has what a move names: its shard, and the sequence number in it. Finds the shard where the stream
+ * has only one. */
+bool mapping_move_check(struct trigger *trigger, struct slice stream_arn, struct mapping_move *move,
+                        struct arena *arena, struct refusal *refusal);
 /* The stream that a source names: its ARN, or the newest one of a table. */
 bool mapping_source_find(struct trigger *trigger, struct slice source, struct arena *arena, struct slice *arn,
                          struct refusal *refusal);
@@ -170,10 +175,11 @@ bool mapping_source_find(struct trigger *trigger, struct slice source, struct ar
 
 /* What lies outside, so that a test needs no functions and no consumer. */
 struct mapping_world {
-    bool (*resolve)(struct trigger *trigger, struct slice function, struct arena *arena, struct slice *arn);
-    const char *(*destination_fault)(struct trigger *trigger, struct slice destination);
-    void (*set)(struct trigger *trigger, struct mapping *mapping);
-    void (*remove)(struct trigger *trigger, struct slice id);
+    bool (*resolve)(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
+                    struct slice *name);
+    const char *(*destination_fault)(struct func *func, struct slice destination);
+    void (*set)(struct consumer *consumer, struct mapping *mapping);
+    void (*remove)(struct consumer *consumer, struct slice id);
 };
 
 struct mappings *mappings_new(struct trigger *trigger, const struct mapping_world *world, char *error,
@@ -211,8 +217,6 @@ struct mappings {
 struct mapping_entry *mappings_find(struct mappings *mappings, struct slice id);
 /* With `changing` held: takes the new settings over and tells the consumer. False: a filter is broken. */
 bool mappings_take(struct mappings *mappings, const struct settings *settings, enum mapping_state state);
-/* Reads the table again: what others have changed. With `changing` held. */
-void mappings_refresh(struct mappings *mappings);
 
 /* mapping_follow.c: whether some stream is over; with the lock held. */
 bool mappings_have_over(struct mappings *mappings);
@@ -229,6 +233,8 @@ struct mapping_change {
     bool (*make)(struct mapping_change *change, struct settings *settings, struct refusal *refusal);
     const struct mapping_request *request;
     struct slice tags;        /* to be added, as in settings */
+    struct mapping_move move; /* without its number */
+    struct slice move_token;
     enum mapping_state state; /* after it */
     struct settings settings; /* after it */
 };

@@ -59,22 +59,6 @@ static struct slice stem_of(struct slice arn)
     return mark ? (struct slice){arn.data, (size_t)(mark + 8 - arn.data)} : arn;
 }
 
-/* A mapping of the same function to a later stream of the same table; empty: none. What comes is for that one,
- * or the function would be called twice. */
-static struct slice find_ahead(struct mappings *mappings, const struct settings *settings,
-                               struct arena *arena)
-{
-    struct slice stem = stem_of(settings->stream_arn), other = SLICE_NONE;
-    pthread_mutex_lock(&mappings->lock);
-    for (struct mapping_entry *entry = mappings->entries; entry && !other.data; entry = entry->next)
-        if (entry->state != MAPPING_DELETING && slice_starts(entry->settings.stream_arn, stem) &&
-            slice_equal(entry->settings.function_arn, settings->function_arn) &&
-            slice_compare(entry->settings.stream_arn, settings->stream_arn) > 0)
-            other = arena_copy(arena, entry->settings.id);
-    pthread_mutex_unlock(&mappings->lock);
-    return other;
-}
-
 /* Somebody else has changed it: what the table says counts. */
 static bool take_stored(struct mappings *mappings, struct slice id, struct arena *arena)
 {
@@ -93,7 +77,16 @@ static bool follow(struct mappings *mappings, struct settings *settings, struct 
     struct refusal refusal;
     struct slice arn;
     if (!mapping_next_stream(trigger, settings->stream_arn, arena, &arn) || !arn.len) return false;
-    struct slice other = find_ahead(mappings, settings, arena);
+    /* A mapping of the same function to a later stream of the same table; empty: none. What comes is for that one,
+     * or the function would be called twice. */
+    struct slice stem = stem_of(settings->stream_arn), other = SLICE_NONE;
+    pthread_mutex_lock(&mappings->lock);
+    for (struct mapping_entry *entry = mappings->entries; entry && !other.data; entry = entry->next)
+        if (entry->state != MAPPING_DELETING && slice_starts(entry->settings.stream_arn, stem) &&
+            slice_equal(entry->settings.function_arn, settings->function_arn) &&
+            slice_compare(entry->settings.stream_arn, settings->stream_arn) > 0)
+            other = arena_copy(arena, entry->settings.id);
+    pthread_mutex_unlock(&mappings->lock);
     settings->stream_arn = arn;
     if (!other.data) other = mappings_twin(mappings, settings, arena);
     if (other.data) {

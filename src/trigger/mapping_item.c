@@ -4,8 +4,9 @@
  * MAPPING_NUMBERS (mapping.h); startingPosition (S); filters (L of S: patterns). A text that is empty is not there.
  * `tags` is a JSON object; `created` and `modified` are milliseconds since 1970; `revision` grows with each change,
  * and is what writes are conditional on; `followed`: the stream is not the one that the mapping was made for, but
- * a later one of the same table, and all of it is read; `deleting`: the mapping is to be removed, by whichever server
- * gets to it.
+ * a later one of the same table, and all of it is read; `moveTo`, `moveShard`, `moveSince`: where its position was last
+ * moved to, by the change whose revision is `moved`; `moveToken` tells it from others; `deleting`: the mapping is to
+ * be removed, by whichever server gets to it.
  *
  * Whoever writes into the table by hand may write anything: what is not of this form is not a mapping. */
 #include "base/attribute.h"
@@ -44,12 +45,10 @@ static bool take_number(struct arena *arena, struct slice item, const char *name
 static bool take_filters(struct arena *arena, struct slice item, struct settings *out)
 {
     struct slice attribute = item_attribute(arena, item, "filters"), type, content, filter;
-    struct raw_look look;
     if (!attribute.data) return true;
     if (!attribute_open(arena, attribute, &type, &content) || !slice_equal(type, SLICE("L"))) return false;
     out->filters = arena_array(arena, struct slice, LIMIT_FILTERS);
-    raw_look_begin(&look, arena, content);
-    while (raw_look_next(&look, NULL, &filter)) {
+    raw_each (arena, content, &filter) {
         struct slice text = attribute_text(arena, filter);
         if (out->filter_count == LIMIT_FILTERS || !text.data) return false;
         out->filters[out->filter_count++] = text;

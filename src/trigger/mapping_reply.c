@@ -11,7 +11,6 @@ const char *const mapping_state_names[] = {
 void put_mapping(struct buf *out, const struct trigger *trigger, const struct mapping_view *view)
 {
     const struct settings *settings = view->settings;
-    int64_t modified_ms = settings->modified_ms;
     compose(out, "{'UUID':%s,'StartingPosition':%s", settings->id, start_name(settings->start));
     for (int i = 0; i < SETTING_NUMBERS;
          i++) /* ours is told only where it is used: the rest is Lambda's own shape */
@@ -25,8 +24,8 @@ void put_mapping(struct buf *out, const struct trigger *trigger, const struct ma
         buf_text(out, "]}");
     }
     compose(out, ",'FunctionArn':%s", settings->function_arn);
-    buf_printf(out, ",\"LastModified\":%lld.%03lld", (long long)(modified_ms / 1000),
-               (long long)(modified_ms % 1000));
+    buf_text(out, ",\"LastModified\":");
+    seconds_put(out, settings->modified_ms);
     /* StateTransitionReason is what the service says for streams; USER_INITIATED is its word for queues. */
     compose(out,
             ",'LastProcessingResult':%s,'State':%s,'StateTransitionReason':'User action',"
@@ -47,23 +46,7 @@ void mapping_answer(struct rest_call *call, int status)
     call->done(call);
 }
 
-/* The model spells the member with a small letter in some exceptions, and clients that are made of the model
- * look for just that. */
-static bool has_small_message(struct slice type)
-{
-    return slice_equal(type, SLICE("InvalidParameterValueException")) ||
-           slice_equal(type, SLICE("ResourceConflictException")) ||
-           slice_equal(type, SLICE("InvalidRequestContentException")) ||
-           slice_equal(type, SLICE("ValidationException")) ||
-           slice_equal(type, SLICE("SerializationException"));
-}
-
 void mapping_refuse(struct rest_call *call, const struct refusal *refusal)
 {
-    call->reply->len = 0;
-    compose(call->reply, "{'Type':%s,%s:%s}", refusal->status < 500 ? SLICE("User") : SLICE("Service"),
-            has_small_message(slice_of(refusal->type)) ? SLICE("message") : SLICE("Message"),
-            refusal->message);
-    rest_add_header(call, "X-Amzn-ErrorType: %s", refusal->type);
-    mapping_answer(call, refusal->status);
+    lambda_error(call, refusal->status, refusal->type, "%.*s", SLICE_ARG(refusal->message));
 }

@@ -1,6 +1,8 @@
 /* Lambda's operations on event source mappings. Reads are answered from memory, changes go
  * to the workers, since they wait for the door. */
 #include "base/limits.h"
+#include "calendar/calendar.h"
+#include "trigger/judge.h"
 #include "trigger/mapping.h"
 
 #define PAGE 100 /* mappings in one reply, at most: the service's */
@@ -61,8 +63,10 @@ static struct slice function_of_arn(struct slice arn)
 static bool settle_function(struct mappings *mappings, struct slice function, struct arena *arena,
                             struct settings *settings, struct refusal *refusal)
 {
+    struct slice name;
     if (!function.data) return true;
-    if (!mappings->world.resolve(mappings->trigger, function, arena, &settings->function_arn))
+    if (!mappings->world.resolve(mappings->trigger->options.func, function, arena, &settings->function_arn,
+                                 &name))
         return REFUSE_VALUE(refusal, arena, "Function does not exist");
     settings->function = function_of_arn(settings->function_arn);
     return true;
@@ -72,7 +76,8 @@ static bool check_destination(struct mappings *mappings, const struct settings *
                               struct refusal *refusal)
 {
     if (!settings->on_failure.len) return true;
-    const char *fault = mappings->world.destination_fault(mappings->trigger, settings->on_failure);
+    const char *fault = mappings->world.destination_fault(mappings->trigger->options.func,
+                                                          settings->on_failure);
     if (!fault) return true;
     return REFUSE_VALUE(refusal, arena, "Invalid request provided: the destination %.*s cannot be used: %s",
                         SLICE_ARG(settings->on_failure), fault);
@@ -93,26 +98,22 @@ static bool is_taken(struct mappings *mappings, const struct settings *settings,
 
 /* ---- create ---- */
 
-static struct slice new_id(struct mappings *mappings, struct arena *arena)
-{
-    uint64_t high = random_next(&mappings->random), low = random_next(&mappings->random);
-    char *text = arena_alloc(arena, UUID_BYTES);
-    uuid_put(text, high, low);
-    return slice_of(text);
-}
-
 static bool create(struct mappings *mappings, const struct mapping_request *request, struct arena *arena,
                    struct settings *settings, struct refusal *refusal)
 {
     struct trigger *trigger = mappings->trigger;
     settings_defaults(settings);
-    mapping_request_apply(request, settings);
-    settings->tags = request->wanted.tags;
-    settings->id = new_id(mappings, arena);
+    mapping_request_apply(request, arena, settings);
+    if (request->nodes[GIVEN_TAGS].count) settings->tags = node_json(&request->nodes[GIVEN_TAGS], arena);
+    uint64_t high = random_next(&mappings->random), low = random_next(&mappings->random);
+    char *text = arena_alloc(arena, UUID_BYTES);
+    uuid_put(text, high, low);
+    settings->id = slice_of(text);
     settings->revision = 1;
     settings->created_ms = settings->modified_ms = clock_now_ms(trigger->options.clock);
-    if (!settle_function(mappings, request->function, arena, settings, refusal) ||
-        !mapping_source_find(trigger, request->source, arena, &settings->stream_arn, refusal) ||
+    if (!settle_function(mappings, request->nodes[GIVEN_FUNCTION].text, arena, settings, refusal) ||
+        !mapping_source_find(trigger, request->nodes[GIVEN_SOURCE].text, arena, &settings->stream_arn,
+                             refusal) ||
         !check_destination(mappings, settings, arena, refusal) ||
         is_taken(mappings, settings, arena, refusal))
         return false;
@@ -133,7 +134,7 @@ static void work_create(void *room, struct rest_call *call)
     struct mapping_request request;
     struct settings settings;
     struct refusal refusal;
-    bool good = mapping_request_parse(call->body, true, call->arena, &request, &refusal);
+    bool good = mapping_request_parse(call, true, &request, &refusal);
     if (good) {
         pthread_mutex_lock(&trigger->mappings->changing);
         good = create(trigger->mappings, &request, call->arena, &settings, &refusal);
@@ -214,11 +215,13 @@ static bool make_update(struct mapping_change *change, struct settings *settings
     struct arena *arena = change->call->arena;
     bool was_enabled = settings->enabled;
     if (settings->is_deleting) return refuse_busy(refusal, arena, "update");
-    mapping_request_apply(change->request, settings);
-    if (!settle_function(change->mappings, change->request->function, arena, settings, refusal)) return false;
-    if (change->request->given[GIVEN_ON_FAILURE] && !check_destination(change->mappings, settings, arena, refusal))
+    const struct shape_node *function = &change->request->nodes[GIVEN_FUNCTION];
+    mapping_request_apply(change->request, arena, settings);
+    if (!settle_function(change->mappings, function->text, arena, settings, refusal)) return false;
+    if (mapping_request_has_destination(change->request) &&
+        !check_destination(change->mappings, settings, arena, refusal))
         return false;
-    if (change->request->function.data && is_taken(change->mappings, settings, arena, refusal)) return false;
+    if (function->present && is_taken(change->mappings, settings, arena, refusal)) return false;
     change->state = was_enabled == settings->enabled ? MAPPING_UPDATING
                     : settings->enabled              ? MAPPING_ENABLING
                                                      : MAPPING_DISABLING;
@@ -232,12 +235,12 @@ static void work_update(void *room, struct rest_call *call)
     struct refusal refusal;
     struct mapping_change change = {
         .mappings = trigger->mappings, .call = call, .make = make_update, .request = &request};
-    if (!mapping_request_parse(call->body, false, call->arena, &request, &refusal)) {
+    if (!mapping_request_parse(call, false, &request, &refusal)) {
         mapping_refuse(call, &refusal);
         return;
     }
     /* Where a mapping begins to read is settled once. */
-    request.given[GIVEN_START] = false;
+    request.nodes[GIVEN_START].present = false;
     if (mapping_change_run(&change, call->parameters[0])) change_answer(&change);
 }
 
@@ -258,30 +261,78 @@ static void work_delete(void *room, struct rest_call *call)
     if (mapping_change_run(&change, call->parameters[0])) change_answer(&change);
 }
 
-/* ---- list ---- */
+/* ---- move (ours) ---- */
 
-struct list_query {
-    struct slice source, function, marker;
-    unsigned long long limit;
-};
+static const struct shape shape_move_to = {TEXT_BETWEEN(1, POINT_BYTES)};
+static const struct shape shape_shard = {TEXT_BETWEEN(1, LIMIT_SHARD_ID_BYTES)};
+static const struct shape shape_token = {TEXT_BETWEEN(1, LIMIT_TOKEN_CHARACTERS)};
+#define MOVE_MEMBERS(X)                                                                                      \
+    X(MOVE_TO, REQUIRED("To", shape_move_to))                                                                \
+    X(MOVE_SHARD, FIELD("ShardId", shape_shard))                                                             \
+    X(MOVE_TOKEN, FIELD("ClientToken", shape_token))
+enum { MOVE_MEMBERS(FIELD_INDEX) MOVE_COUNT };
 
-static bool read_list_query(struct rest_call *call, struct list_query *out, struct refusal *refusal)
+/* start, end, a time, or the last sequence number that is done. */
+static bool move_read(struct slice to, struct mapping_move *out, struct arena *arena, struct refusal *refusal)
 {
-    struct slice limit = rest_query(call, "MaxItems");
-    out->source = rest_query(call, "EventSourceArn");
-    out->function = rest_query(call, "FunctionName");
-    out->marker = rest_query(call, "Marker");
-    out->limit = PAGE;
-    if (!limit.data) return true;
-    if (!slice_to_u64(limit, 10000, &out->limit) || out->limit == 0)
-        return decline(
-            refusal, call->arena, 400, "ValidationException",
-            "1 validation error detected: Value '%.*s' at 'maxItems' failed to satisfy constraint: "
-            "Member must have value between 1 and 10000",
-            SLICE_ARG(limit));
-    if (out->limit > PAGE) out->limit = PAGE;
+    size_t digits = 0;
+    while (digits < to.len && to.data[digits] >= '0' && to.data[digits] <= '9') digits++;
+    if (digits == to.len)
+        out->to = to;
+    else if (slice_equal(to, SLICE("start")))
+        out->to = start_name(START_TRIM_HORIZON);
+    else if (slice_equal(to, SLICE("end")) || (moment_parse(to, &out->since_ms) && out->since_ms > 0))
+        out->to = start_name(START_LATEST);
+    else
+        return REFUSE_VALUE(
+            refusal, arena,
+            "To should be start, end, a time like 2026-11-15T03:42:06Z or a sequence number, not %.*s",
+            SLICE_ARG(to));
     return true;
 }
+
+/* A request that comes again with its token changes nothing. */
+static bool make_move(struct mapping_change *change, struct settings *settings, struct refusal *refusal)
+{
+    struct arena *arena = change->call->arena;
+    if (settings->is_deleting) return refuse_busy(refusal, arena, "move");
+    change->state = MAPPING_UPDATING;
+    if (change->move_token.len && slice_equal(change->move_token, settings->move_token)) return true;
+    if (!mapping_move_check(change->mappings->trigger, settings->stream_arn, &change->move, arena, refusal))
+        return false;
+    settings->move_number = settings->revision + 1;
+    settings->move_to = change->move.to;
+    settings->move_shard = change->move.shard;
+    settings->move_since_ms = change->move.since_ms;
+    settings->move_token = change->move_token;
+    return true;
+}
+
+static void work_move(void *room, struct rest_call *call)
+{
+    static const struct shape_field fields[] = {MOVE_MEMBERS(FIELD_ROW)};
+    struct trigger *trigger = room;
+    struct shape_node nodes[MOVE_COUNT];
+    struct refusal refusal = {.status = 400};
+    struct mapping_change change = {.mappings = trigger->mappings, .call = call, .make = make_move};
+    refusal.type = shape_read(call, fields, MOVE_COUNT, nodes, &refusal.message);
+    if (refusal.type || !move_read(nodes[MOVE_TO].text, &change.move, call->arena, &refusal)) {
+        mapping_refuse(call, &refusal);
+        return;
+    }
+    change.move.shard = nodes[MOVE_SHARD].text;
+    change.move_token = nodes[MOVE_TOKEN].text;
+    if (mapping_change_run(&change, call->parameters[0])) change_answer(&change);
+}
+
+/* ---- list ---- */
+
+#define LIST_MEMBERS(X)                                                                                      \
+    X(LIST_SOURCE, QUERY_FIELD("EventSourceArn", lambda_shape_text))                                         \
+    X(LIST_FUNCTION, QUERY_FIELD("FunctionName", lambda_shape_text))                                         \
+    X(LIST_MARKER, QUERY_FIELD("Marker", lambda_shape_text))                                                 \
+    X(LIST_MAX, QUERY_FIELD("MaxItems", lambda_shape_max_items))
+enum { LIST_MEMBERS(FIELD_INDEX) LIST_COUNT };
 
 /* A name, a name with qualifier, or any form of ARN. */
 static struct slice function_of_text(struct slice text)
@@ -290,26 +341,24 @@ static struct slice function_of_text(struct slice text)
     return mark ? slice_from(text, (size_t)(mark + 9 - text.data)) : text;
 }
 
-static bool is_listed(const struct settings *settings, const struct list_query *query)
+static void put_list(struct buf *out, struct trigger *trigger, const struct shape_node *query)
 {
-    if (query->source.len && !slice_equal(settings->stream_arn, query->source)) return false;
-    return !query->function.len || slice_equal(settings->function, function_of_text(query->function));
-}
-
-static void put_list(struct buf *out, struct trigger *trigger, const struct list_query *query)
-{
-    unsigned long long count = 0;
-    struct slice last = SLICE_NONE;
+    struct slice source = query[LIST_SOURCE].text, function = function_of_text(query[LIST_FUNCTION].text);
+    struct slice marker = query[LIST_MARKER].text, last = SLICE_NONE;
+    int64_t count = 0, most = PAGE;
+    if (query[LIST_MAX].present && query[LIST_MAX].integer < PAGE) most = query[LIST_MAX].integer;
     struct mapping_entry *entry = trigger->mappings->entries;
     buf_text(out, "{\"EventSourceMappings\":[");
     for (; entry; entry = entry->next) {
-        if (query->marker.len && slice_compare(entry->settings.id, query->marker) <= 0) continue;
-        if (!is_listed(&entry->settings, query)) continue;
-        if (count == query->limit) break;
+        const struct settings *settings = &entry->settings;
+        if (marker.len && slice_compare(settings->id, marker) <= 0) continue;
+        if (source.len && !slice_equal(settings->stream_arn, source)) continue;
+        if (function.len && !slice_equal(settings->function, function)) continue;
+        if (count == most) break;
         if (count++) buf_byte(out, ',');
-        struct mapping_view view = {&entry->settings, entry->state, entry->result};
+        struct mapping_view view = {settings, entry->state, entry->result};
         put_mapping(out, trigger, &view);
-        last = entry->settings.id;
+        last = settings->id;
     }
     buf_byte(out, ']');
     if (entry) buf_printf(out, ",\"NextMarker\":\"%.*s\"", SLICE_ARG(last));
@@ -318,15 +367,16 @@ static void put_list(struct buf *out, struct trigger *trigger, const struct list
 
 static void serve_list(void *room, struct rest_call *call)
 {
+    static const struct shape_field fields[] = {LIST_MEMBERS(FIELD_ROW)};
     struct trigger *trigger = room;
-    struct list_query query;
-    struct refusal refusal;
-    if (!read_list_query(call, &query, &refusal)) {
+    struct shape_node query[LIST_COUNT];
+    struct refusal refusal = {.status = 400};
+    if ((refusal.type = shape_read(call, fields, LIST_COUNT, query, &refusal.message))) {
         mapping_refuse(call, &refusal);
         return;
     }
     pthread_mutex_lock(&trigger->mappings->lock);
-    put_list(call->reply, trigger, &query);
+    put_list(call->reply, trigger, query);
     pthread_mutex_unlock(&trigger->mappings->lock);
     mapping_answer(call, 200);
 }
@@ -353,11 +403,17 @@ static void serve_delete(void *room, struct rest_call *call)
     rest_workers_run(((struct trigger *)room)->workers, work_delete, room, call);
 }
 
+static void serve_move(void *room, struct rest_call *call)
+{
+    rest_workers_run(((struct trigger *)room)->workers, work_move, room, call);
+}
+
 const struct rest_route mapping_routes[] = {
     {"POST", "/2015-03-31/event-source-mappings", serve_create},
     {"GET", "/2015-03-31/event-source-mappings", serve_list},
     {"GET", "/2015-03-31/event-source-mappings/{id}", serve_get},
     {"PUT", "/2015-03-31/event-source-mappings/{id}", serve_update},
     {"DELETE", "/2015-03-31/event-source-mappings/{id}", serve_delete},
+    {"POST", "/2015-03-31/event-source-mappings/{id}/move", serve_move},
 };
 const size_t mapping_route_count = sizeof mapping_routes / sizeof *mapping_routes;

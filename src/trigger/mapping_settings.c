@@ -65,6 +65,7 @@ struct mapping *mapping_new(const struct settings *settings, char *error, size_t
     mapping->function = own.function;
     mapping->function_arn = own.function_arn;
     mapping->start = own.has_followed ? START_TRIM_HORIZON : own.start;
+    mapping->move = (struct mapping_move){own.move_number, own.move_to, own.move_since_ms, own.move_shard};
     mapping->created_ms = own.created_ms;
     mapping->revision = (uint64_t)own.revision;
     mapping->enabled = own.enabled;

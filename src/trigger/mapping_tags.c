@@ -76,27 +76,19 @@ static void serve_tags(void *room, struct rest_call *call)
     mapping_answer(call, 200);
 }
 
-static bool read_body(struct rest_call *call, struct slice *tags, struct refusal *refusal)
-{
-    struct json_reader reader;
-    struct slice given = SLICE_NONE;
-    if (raw_members(call->arena, call->body, (const char *const[]){"Tags"}, &given, 1) && given.data) {
-        json_begin(&reader, given, call->arena);
-        if (!mapping_tags_read(&reader, call->arena, tags, refusal)) return false;
-        if (tags->len) return true;
-    }
-    return decline(refusal, call->arena, 400, "InvalidRequestContentException",
-                   "Could not parse request body into json: an object with Tags was expected");
-}
-
 static void work_change(void *room, struct rest_call *call)
 {
+    static const struct shape_field fields[] = {REQUIRED("Tags", lambda_shape_tags)};
     struct trigger *trigger = room;
     struct mapping_change change = {.mappings = trigger->mappings, .call = call, .make = make_tags};
-    struct refusal refusal;
-    if (slice_equal(call->method, SLICE("POST")) && !read_body(call, &change.tags, &refusal)) {
-        mapping_refuse(call, &refusal);
-        return;
+    struct refusal refusal = {.status = 400};
+    struct shape_node tags;
+    if (slice_equal(call->method, SLICE("POST"))) {
+        if ((refusal.type = shape_read(call, fields, 1, &tags, &refusal.message))) {
+            mapping_refuse(call, &refusal);
+            return;
+        }
+        change.tags = node_json(&tags, call->arena);
     }
     if (mapping_change_run(&change, id_of_path(call))) mapping_answer(call, 204);
 }

@@ -36,69 +36,47 @@
 
 /* ---- a schedule; in an arena ---- */
 
-#define SCHEDULE_RETRIES_MAX 185
-#define SCHEDULE_AGE_MAX_S   86400
-
 /* All that a schedule has. A row is: its kind, its field here, its attribute in the item (times in milliseconds since
- * 1970), its place in requests and replies, where it occurs, and what the service's model says of it (struct
- * schedule_rule). Decoder, checks, item and replies follow from it; replies have this order.
+ * 1970), its place in requests and replies, and where it occurs. Items and replies follow from it, and what is taken of
+ * requests; what those must satisfy stands in schedule_members.c. Replies have this order.
  * ASKED: in the bodies of CreateSchedule and UpdateSchedule; SHOWN: by GetSchedule; LISTED: by ListSchedules. */
 // clang-format off
-#define SCHEDULE_MEMBERS(X)                                                                                  \
-    X(OBJECT, has_window, NULL, "FlexibleTimeWindow", ASKED, .is_required = true)                            \
-    X(TEXT, arn, NULL, "Arn", SHOWN | LISTED)                                                                \
-    X(TEXT, group, "group", "GroupName", ASKED | SHOWN | LISTED, SCHEDULE_NAME_RULE,                         \
-      .text = SCHEDULE_DEFAULT)                                                                              \
-    X(TEXT, name, "name", "Name", SHOWN | LISTED)                                                            \
-    X(TEXT, state, "state", "State", ASKED | SHOWN | LISTED, SCHEDULE_STATE_RULE, .text = "ENABLED")         \
-    X(TEXT, expression, "expression", "ScheduleExpression", ASKED | SHOWN | LISTED, .is_required = true,     \
-      .min = 1, .max = 256)                                                                                  \
-    X(TEXT, zone, "zone", "ScheduleExpressionTimezone", ASKED | SHOWN | LISTED, .min = 1,                    \
-      .max = LIMIT_ZONE_NAME, .text = "UTC")                                                                 \
-    X(TIME, created_ms, "created", "CreationDate", SHOWN | LISTED)                                           \
-    X(TIME, changed_ms, "changed", "LastModificationDate", SHOWN | LISTED)                                   \
-    X(TIME, next_ms, "next", "NextDueTime", SHOWN | LISTED) /* A1 */                                         \
-    X(TEXT, description, "description", "Description", ASKED | SHOWN, .max = 512)                            \
-    X(TEXT, after, "after", "ActionAfterCompletion", ASKED | SHOWN, .choices = "NONE, DELETE",               \
-      .text = "NONE")                                                                                        \
-    X(TEXT, missed, "missed", "MissedRuns", ASKED | SHOWN, .choices = "ALL, LATEST, SKIP", .text = "LATEST") \
-    X(TEXT, kms_key, "kms_key", "KmsKeyArn", ASKED | SHOWN, .min = 1, .max = 2048, .service = "kms",         \
-      .resource = "",                                                                                        \
-      .pattern = "^arn:aws(-[a-z]+)?:kms:[a-z0-9\\-]+:\\d{12}:(key|alias)\\/[0-9a-zA-Z-_]*$")                \
-    X(TIME, start_ms, "start", "StartDate", ASKED | SHOWN)                                                   \
-    X(TIME, end_ms, "end", "EndDate", ASKED | SHOWN)                                                         \
-    X(OBJECT, has_target, NULL, "Target", ASKED, .is_required = true)                                        \
-    X(TEXT, mode, NULL, "FlexibleTimeWindow.Mode", ASKED | SHOWN, .is_required = true,                       \
-      .choices = "OFF, FLEXIBLE")                                                                            \
-    X(NUMBER, window_min, "window", "FlexibleTimeWindow.MaximumWindowInMinutes", ASKED | SHOWN, .min = 1,    \
-      .max = 1440)                                                                                           \
-    /* a function's name or ARN, as it came */                                                               \
-    X(TEXT, target, "target", "Target.Arn", ASKED | SHOWN | LISTED, .is_required = true, .min = 1,           \
-      .max = 1600)                                                                                           \
-    X(TEXT, role, "role", "Target.RoleArn", ASKED | SHOWN, .min = 1, .max = 1600, .service = "iam",          \
-      .resource = "role/", .pattern = "^arn:aws(-[a-z]+)?:iam::\\d{12}:role\\/[\\w+=,.@\\/-]+$")             \
-    X(TEXT, input, "input", "Target.Input", ASKED | SHOWN, .min = 1, .max = LIMIT_SCHEDULE_INPUT_BYTES)      \
-    X(OBJECT, has_dead_letter, NULL, "Target.DeadLetterConfig", ASKED)                                       \
-    X(TEXT, dead_letter, "dead_letter", "Target.DeadLetterConfig.Arn", ASKED | SHOWN, .min = 1, .max = 1600, \
-      .service = "sqs", .resource = "",                                                                      \
-      .pattern = "^arn:aws(-[a-z]+)?:sqs:[a-z0-9\\-]+:\\d{12}:[a-zA-Z0-9\\-_]+$")                            \
-    X(OBJECT, has_retry, NULL, "Target.RetryPolicy", ASKED)                                                  \
-    X(NUMBER, age_max_s, "age", "Target.RetryPolicy.MaximumEventAgeInSeconds", ASKED | SHOWN, .min = 60,     \
-      .max = SCHEDULE_AGE_MAX_S, .number = SCHEDULE_AGE_MAX_S)                                               \
-    X(NUMBER, retries_max, "retries", "Target.RetryPolicy.MaximumRetryAttempts", ASKED | SHOWN,              \
-      .max = SCHEDULE_RETRIES_MAX, .number = SCHEDULE_RETRIES_MAX)                                           \
-    /* what nobody else sees: of the last change its token and a sum of what it asked for; where a rate      \
-     * counts from */                                                                                        \
-    X(TEXT, token, "token", "ClientToken", ASKED, SCHEDULE_TOKEN_RULE)                                       \
-    X(NUMBER, token_sum, "token_sum", NULL, 0)                                                               \
-    X(TIME, anchor_ms, "anchor", NULL, 0)                                                                    \
-    X(NUMBER, revision, "revision", NULL, 0)                                                                 \
+#define SCHEDULE_MEMBERS(X)                                                                         \
+    X(TEXT, arn, NULL, "Arn", SHOWN | LISTED)                                                       \
+    X(TEXT, group, "group", "GroupName", ASKED | SHOWN | LISTED)                                    \
+    X(TEXT, name, "name", "Name", ASKED | SHOWN | LISTED)                                           \
+    X(TEXT, state, "state", "State", ASKED | SHOWN | LISTED)                                        \
+    X(TEXT, expression, "expression", "ScheduleExpression", ASKED | SHOWN | LISTED)                 \
+    X(TEXT, zone, "zone", "ScheduleExpressionTimezone", ASKED | SHOWN | LISTED)                     \
+    X(TIME, created_ms, "created", "CreationDate", SHOWN | LISTED)                                  \
+    X(TIME, changed_ms, "changed", "LastModificationDate", SHOWN | LISTED)                          \
+    X(TIME, next_ms, "next", "NextDueTime", SHOWN | LISTED) /* A1 */                                \
+    X(TEXT, description, "description", "Description", ASKED | SHOWN)                               \
+    X(TEXT, after, "after", "ActionAfterCompletion", ASKED | SHOWN)                                 \
+    X(TEXT, missed, "missed", "MissedRuns", ASKED | SHOWN)                                          \
+    X(TEXT, kms_key, "kms_key", "KmsKeyArn", ASKED | SHOWN)                                         \
+    X(TIME, start_ms, "start", "StartDate", ASKED | SHOWN)                                          \
+    X(TIME, end_ms, "end", "EndDate", ASKED | SHOWN)                                                \
+    X(TEXT, mode, NULL, "FlexibleTimeWindow.Mode", ASKED | SHOWN)                                   \
+    X(NUMBER, window_min, "window", "FlexibleTimeWindow.MaximumWindowInMinutes", ASKED | SHOWN)     \
+    /* a function's name or ARN, as it came */                                                      \
+    X(TEXT, target, "target", "Target.Arn", ASKED | SHOWN | LISTED)                                 \
+    X(TEXT, role, "role", "Target.RoleArn", ASKED | SHOWN)                                          \
+    X(TEXT, input, "input", "Target.Input", ASKED | SHOWN)                                          \
+    X(TEXT, dead_letter, "dead_letter", "Target.DeadLetterConfig.Arn", ASKED | SHOWN)               \
+    X(NUMBER, age_max_s, "age", "Target.RetryPolicy.MaximumEventAgeInSeconds", ASKED | SHOWN)       \
+    X(NUMBER, retries_max, "retries", "Target.RetryPolicy.MaximumRetryAttempts", ASKED | SHOWN)     \
+    /* what nobody else sees: of the last change its token and a sum of what it asked for; where a  \
+     * rate counts from */                                                                          \
+    X(TEXT, token, "token", "ClientToken", ASKED)                                                   \
+    X(NUMBER, token_sum, "token_sum", NULL, 0)                                                      \
+    X(TIME, anchor_ms, "anchor", NULL, 0)                                                           \
+    X(NUMBER, revision, "revision", NULL, 0)                                                        \
     X(TEXT, pending, "pending", NULL, 0) /* A5 */
 // clang-format on
 
 /* Texts that are not set have NULL data, numbers are SCHEDULE_NONE. */
 struct schedule {
-#define SCHEDULE_OBJECT(field)           struct slice field;
 #define SCHEDULE_TEXT(field)             struct slice field;
 #define SCHEDULE_NUMBER(field)           int64_t field;
 #define SCHEDULE_TIME(field)             int64_t field;
@@ -106,68 +84,28 @@ struct schedule {
     SCHEDULE_MEMBERS(SCHEDULE_FIELD)
 };
 
-/* ---- schedule_check.c: the constraints of the service's model, and its sentences. Pure ---- */
+/* ---- schedule_members.c: requests, items and replies. Pure ---- */
 
-struct schedule_fault {
-    const char *type; /* ValidationException, ... */
-    char text[1024];
-};
+/* Shapes that several operations share. */
+extern const struct shape schedule_shape_name, schedule_shape_token, schedule_shape_state, schedule_shape_group_arn;
 
-struct schedule_rule {
-    bool is_required;
-    int64_t min, max;               /* of a number, or of a text's characters */
-    const char *choices;            /* "ONE, OTHER" */
-    const char *characters;         /* beside letters and digits */
-    const char *pattern;            /* as the service's model has it, for the sentence */
-    const char *service, *resource; /* of an ARN */
-    const char *text;               /* defaults */
-    int64_t number;
-};
-#define SCHEDULE_NAME_RULE  .min = 1, .max = 64, .characters = "-_.", .pattern = "^[0-9a-zA-Z-_.]+$"
-#define SCHEDULE_TOKEN_RULE .min = 1, .max = 64, .characters = "-_", .pattern = "^[a-zA-Z0-9-_]+$"
-#define SCHEDULE_STATE_RULE .choices = "ENABLED, DISABLED"
-
-/* These answer false after a fault. */
-bool schedule_fail(struct schedule_fault *fault, const char *type, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* "1 validation error detected: Value 'x' at 'member' failed to satisfy constraint: rule" */
-bool schedule_constraint(struct schedule_fault *fault, const char *member, struct slice value,
-                         const char *rule);
-/* A text that is not there is fine, unless it is required. */
-bool schedule_text_check(struct slice text, const struct schedule_rule *rule, const char *member,
-                         struct schedule_fault *fault);
-bool schedule_number_check(int64_t value, const struct schedule_rule *rule, const char *member,
-                           struct schedule_fault *fault);
-/* The name of a schedule or a group. */
-bool schedule_name_check(struct slice name, const char *member, struct schedule_fault *fault);
+/* Reads CreateSchedule or UpdateSchedule, with defaults. False after an error. */
+bool schedule_read(struct rest_call *call, struct schedule *out);
+/* The expression in its zone; NULL and a sentence. */
+struct timetable *schedule_timetable(struct arena *arena, const struct schedule *schedule, struct slice *why);
 /* The function that a target names by a name, name:qualifier or an ARN of lambda's; NULL data when it names
  * something else. */
 struct slice schedule_function(struct slice target);
-/* The group that an ARN names; NULL data when it names none. */
-struct slice schedule_group_of_arn(struct slice arn);
-
-/* ---- schedule_members.c: bodies, items and replies. Pure ---- */
-
-/* The body of CreateSchedule or UpdateSchedule, with defaults. False and a fault. */
-bool schedule_read(struct arena *arena, struct slice body, struct slice name, struct schedule *out,
-                   struct schedule_fault *fault);
-/* The expression in its zone; NULL and a fault. */
-struct timetable *schedule_timetable(struct arena *arena, const struct schedule *schedule,
-                                     struct schedule_fault *fault);
 /* The item's attributes as an object in DynamoDB's JSON. */
 struct slice schedule_item(struct arena *arena, const struct schedule *schedule);
 /* False when it is no such item. */
 bool schedule_from_item(struct arena *arena, struct slice item, struct schedule *out);
-/* A number that two equal requests have in common. */
-int64_t schedule_sum(const struct schedule *schedule);
 struct slice schedule_arn(struct arena *arena, const struct trigger *trigger, struct slice group,
                           struct slice name);
 /* GetSchedule's reply, or the member of ListSchedules'. */
 enum schedule_where { ASKED = 1, SHOWN = 2, LISTED = 4 };
 void schedule_put_reply(struct buf *out, struct arena *arena, const struct trigger *trigger,
                         const struct schedule *schedule, enum schedule_where where);
-/* Seconds since 1970, as the service writes times. */
-void schedule_put_time(struct buf *out, int64_t time_ms);
 
 /* ---- schedule_due.c: which due times are fired, left out or to come. Pure ---- */
 
@@ -198,15 +136,16 @@ bool schedule_input_is_json(struct arena *arena, struct slice input);
 
 /* ---- schedule_clock.c: the host, the agenda ---- */
 
-/* What lies outside beside the door, so that a test can let it fail. */
+/* What lies outside beside the door, so that a test can let it fail: functions of func.h. */
 struct schedule_doors {
-    void *self;
-    bool (*resolve)(void *self, struct slice function, struct arena *arena);
-    unsigned (*queue_put)(void *self, struct slice function, struct slice payload, struct slice id,
-                          struct buf *members);
-    bool (*dead_letter)(void *self, struct slice destination, struct slice document, struct slice id,
+    bool (*resolve)(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
+                    struct slice *name);
+    unsigned (*queue_put)(struct func *func, struct slice function, struct slice payload, struct slice cause,
+                          struct slice id, struct buf *members);
+    const char *(*destination_fault)(struct func *func, struct slice destination);
+    bool (*dead_letter)(struct func *func, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);
-    void (*wake)(void *self);
+    void (*wake)(struct func *func);
 };
 
 /* When a schedule is to be looked at. */
@@ -318,19 +257,21 @@ void schedule_fire_task(void *entry);
 
 typedef void schedule_handler(struct trigger *trigger, struct rest_call *call);
 
-/* An error in the service's form, and done. */
-void schedule_error(struct rest_call *call, const char *type, const char *format, ...)
+/* An error in the service's form, and done. Answers false. */
+bool schedule_error(struct rest_call *call, const char *type, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void schedule_fault_reply(struct rest_call *call, const struct schedule_fault *fault);
+/* Reads and checks a request; false after an error. */
+bool schedule_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count,
+                     struct shape_node *nodes);
 /* What the end of a call of the door is to the client; false after an error. What: "Schedule", "Schedule group". */
 bool schedule_is_fine(struct rest_call *call, enum dynamo_fault fault, const char *what, struct slice name);
 void schedule_done(struct rest_call *call);
 
-/* MaxResults and NextToken of a listing; false after an error. */
+/* What a listing asks for; false after an error. */
 struct schedule_page {
     size_t max, count;
     struct slice after_group, after_name; /* NULL data: from the beginning */
-    struct slice prefix, state;           /* NULL data: all */
+    struct slice group, prefix, state;    /* NULL data: all */
     struct slice last;                    /* the next page begins behind it */
     bool has_more;
 };
@@ -342,16 +283,6 @@ bool schedule_page_takes(struct schedule_page *page, struct rest_call *call, str
 void schedule_page_end(const struct schedule_page *page, struct rest_call *call, enum dynamo_fault fault);
 /* Whether there is such a group; after an error when there is none. */
 bool schedule_group_exists(struct schedules *schedules, struct rest_call *call, struct slice group);
-
-/* The bodies of CreateScheduleGroup and TagResource. Pure. */
-#define SCHEDULE_TAGS_MAX 200 /* of one request */
-struct schedule_group_body {
-    struct slice token, keys[SCHEDULE_TAGS_MAX], values[SCHEDULE_TAGS_MAX];
-    size_t tag_count;
-    bool has_tags;
-};
-bool schedule_group_read(struct arena *arena, struct slice text, struct schedule_group_body *out,
-                         struct schedule_fault *fault);
 
 /* Puts the group's item, unless there is one; CONDITION: the reply has that. The tags are members of a map. */
 struct task_reply schedule_group_put(struct schedules *schedules, struct slice name, int64_t now_ms,

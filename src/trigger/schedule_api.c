@@ -23,7 +23,7 @@ void schedule_done(struct rest_call *call)
     call->done(call);
 }
 
-void schedule_error(struct rest_call *call, const char *type, const char *format, ...)
+bool schedule_error(struct rest_call *call, const char *type, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
@@ -34,11 +34,17 @@ void schedule_error(struct rest_call *call, const char *type, const char *format
     rest_add_header(call, "x-amzn-ErrorType: %s", type);
     compose(call->reply, "{'Message':%s}", message);
     schedule_done(call);
+    return false;
 }
 
-void schedule_fault_reply(struct rest_call *call, const struct schedule_fault *fault)
+bool schedule_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count,
+                     struct shape_node *nodes)
 {
-    schedule_error(call, fault->type, "%s", fault->text);
+    struct slice message;
+    const char *fault = shape_read(call, fields, count, nodes, &message);
+    bool is_broken = fault && strcmp(fault, "InvalidRequestContentException") == 0; /* Lambda's word for it */
+    return !fault ||
+           schedule_error(call, is_broken ? "SerializationException" : fault, "%.*s", SLICE_ARG(message));
 }
 
 bool schedule_is_fine(struct rest_call *call, enum dynamo_fault fault, const char *what, struct slice name)
@@ -59,47 +65,49 @@ static void reply_arn(struct rest_call *call, const struct trigger *trigger, con
 
 /* ---- timing ---- */
 
-static bool dates_check(const struct schedule *schedule, int64_t now_ms, struct schedule_fault *fault)
+/* These answer false after an error. */
+static bool dates_check(struct rest_call *call, const struct schedule *schedule, int64_t now_ms)
 {
     if (schedule->start_ms != SCHEDULE_NONE && schedule->start_ms < now_ms - START_LATE_MS)
-        return schedule_fail(fault, "ValidationException",
-                             "The StartDate you specify cannot be earlier than 5 minutes ago.");
+        return schedule_error(call, "ValidationException",
+                              "The StartDate you specify cannot be earlier than 5 minutes ago.");
     if (schedule->end_ms != SCHEDULE_NONE && schedule->end_ms < now_ms)
-        return schedule_fail(fault, "ValidationException", "The EndDate you specify cannot be in the past.");
+        return schedule_error(call, "ValidationException", "The EndDate you specify cannot be in the past.");
     return true;
 }
 
-static bool next_find(struct schedule *schedule, int64_t now_ms, struct schedule_fault *fault)
+static bool next_find(struct rest_call *call, struct schedule *schedule, int64_t now_ms)
 {
-    struct timetable *timetable = schedule_timetable(task_arena(), schedule, fault);
-    if (!timetable) return false;
+    struct slice why;
+    struct timetable *timetable = schedule_timetable(task_arena(), schedule, &why);
+    if (!timetable) return schedule_error(call, "ValidationException", "%.*s", SLICE_ARG(why));
     bool is_enabled = slice_equal(schedule->state, SLICE("ENABLED"));
     schedule->next_ms = is_enabled ? schedule_first(schedule, timetable, now_ms) : SCHEDULE_NONE;
     return true;
 }
 
 /* A schedule that begins now. */
-static bool timing_begin(struct schedule *schedule, int64_t now_ms, struct schedule_fault *fault)
+static bool timing_begin(struct rest_call *call, struct schedule *schedule, int64_t now_ms)
 {
     schedule->anchor_ms = schedule->start_ms == SCHEDULE_NONE ? now_ms : schedule->start_ms;
-    return dates_check(schedule, now_ms, fault) && next_find(schedule, now_ms, fault);
+    return dates_check(call, schedule, now_ms) && next_find(call, schedule, now_ms);
 }
 
 /* What an update keeps of the schedule before it: a due time that is to come stays, unless the timing is
  * another. One that is switched on again goes on counting, and what passed meanwhile is no missed run. */
-static bool timing_go_on(struct schedule *schedule, const struct schedule *before, int64_t now_ms,
-                         struct schedule_fault *fault)
+static bool timing_go_on(struct rest_call *call, struct schedule *schedule, const struct schedule *before,
+                         int64_t now_ms)
 {
     schedule->created_ms = before->created_ms;
     schedule->changed_ms = now_ms;
     schedule->revision = now_ms > before->revision ? now_ms : before->revision + 1;
     if (!slice_equal(schedule->expression, before->expression) ||
         !slice_equal(schedule->zone, before->zone) || schedule->start_ms != before->start_ms)
-        return timing_begin(schedule, now_ms, fault);
+        return timing_begin(call, schedule, now_ms);
     schedule->anchor_ms = before->anchor_ms;
     schedule->next_ms = before->next_ms;
     if (schedule->end_ms == before->end_ms && slice_equal(schedule->state, before->state)) return true;
-    return next_find(schedule, now_ms, fault);
+    return next_find(call, schedule, now_ms);
 }
 
 /* ---- creating ---- */
@@ -162,13 +170,8 @@ static void create(struct trigger *trigger, struct rest_call *call)
 {
     struct schedules *schedules = trigger->schedules;
     struct schedule schedule, found;
-    struct schedule_fault fault;
     int64_t now_ms = task_host_now_ms(schedules->host);
-    if (!schedule_read(task_arena(), call->body, call->parameters[0], &schedule, &fault) ||
-        !timing_begin(&schedule, now_ms, &fault)) {
-        schedule_fault_reply(call, &fault);
-        return;
-    }
+    if (!schedule_read(call, &schedule) || !timing_begin(call, &schedule, now_ms)) return;
     if (schedules->count >= LIMIT_SCHEDULES) {
         schedule_error(call, "ServiceQuotaExceededException", "There are %d schedules already.",
                        LIMIT_SCHEDULES);
@@ -221,21 +224,19 @@ static void update(struct trigger *trigger, struct rest_call *call)
 {
     struct schedules *schedules = trigger->schedules;
     struct schedule schedule, before;
-    struct schedule_fault fault = {0};
     enum dynamo_fault end = DYNAMO_CONDITION;
-    bool fine = schedule_read(task_arena(), call->body, call->parameters[0], &schedule, &fault);
-    for (int i = 0; fine && end == DYNAMO_CONDITION && i < CHANGE_ROUNDS; i++) {
+    if (!schedule_read(call, &schedule)) return;
+    for (int i = 0; end == DYNAMO_CONDITION && i < CHANGE_ROUNDS; i++) {
         end = schedule_load(schedules, schedule.group, schedule.name, &before);
         if (end != DYNAMO_FINE) break;
         if (is_done_already(&schedule, &before)) {
             schedule = before;
-        } else if ((fine = timing_go_on(&schedule, &before, task_host_now_ms(schedules->host), &fault))) {
-            end = schedule_replace(schedules, &schedule, &before);
+            break;
         }
+        if (!timing_go_on(call, &schedule, &before, task_host_now_ms(schedules->host))) return;
+        end = schedule_replace(schedules, &schedule, &before);
     }
-    if (!fine) {
-        schedule_fault_reply(call, &fault);
-    } else if (end == DYNAMO_CONDITION) {
+    if (end == DYNAMO_CONDITION) {
         schedule_busy(call, schedule.name);
     } else if (schedule_is_fine(call, end, "Schedule", schedule.name)) {
         schedules_note(schedules, &schedule);
@@ -245,27 +246,54 @@ static void update(struct trigger *trigger, struct rest_call *call)
 
 /* ---- getting and deleting ---- */
 
-/* The group of the query and the name of the path; false after an error. */
-static bool names_read(struct rest_call *call, struct slice *group, struct slice *name)
+static const struct shape shape_next = INTEGER_BETWEEN(1, LIMIT_SCHEDULE_NEXT);
+
+#define NAMES(X)                                                                                             \
+    X(NAMES_NAME, PATH_FIELD("Name", schedule_shape_name, 0))                                                \
+    X(NAMES_GROUP,                                                                                           \
+      {.name = "GroupName", .shape = &schedule_shape_name, .source = FROM_QUERY, .wire = "groupName"})       \
+    X(NAMES_NEXT, {.name = "next", .shape = &shape_next, .source = FROM_QUERY})
+enum { NAMES(FIELD_INDEX) NAMES_COUNT };
+
+/* The name of the path and the group of the query; how many due times are asked for. False after an error. */
+static bool names_read(struct rest_call *call, struct slice *group, struct slice *name, int64_t *next)
 {
-    struct schedule_fault fault;
-    *name = call->parameters[0];
-    *group = rest_query(call, "groupName");
-    if (!group->data) *group = SLICE(SCHEDULE_DEFAULT);
-    bool fine = schedule_name_check(*name, "name", &fault) &&
-                schedule_name_check(*group, "groupName", &fault);
-    if (!fine) schedule_fault_reply(call, &fault);
-    return fine;
+    static const struct shape_field fields[] = {NAMES(FIELD_ROW)};
+    struct shape_node nodes[NAMES_COUNT];
+    if (!schedule_decode(call, fields, NAMES_COUNT, nodes)) return false;
+    *name = nodes[NAMES_NAME].text;
+    *group = nodes[NAMES_GROUP].present ? nodes[NAMES_GROUP].text : SLICE(SCHEDULE_DEFAULT);
+    *next = nodes[NAMES_NEXT].integer;
+    return true;
 }
 
+/* The next due times, as the last member of the reply. */
+static void put_next(struct rest_call *call, const struct schedule *schedule, int64_t count)
+{
+    struct slice why;
+    struct timetable *timetable = schedule_timetable(task_arena(), schedule, &why);
+    int64_t due_ms = timetable ? schedule->next_ms : SCHEDULE_NONE;
+    call->reply->len--; /* the bracket at its end */
+    compose(call->reply, ",'NextDueTimes':[");
+    for (int64_t i = 0; i < count && due_ms != SCHEDULE_NONE; i++) {
+        compose(call->reply, "%,");
+        seconds_put(call->reply, due_ms);
+        due_ms = schedule_first(schedule, timetable, due_ms + 1);
+    }
+    buf_text(call->reply, "]}");
+}
+
+/* next=N (ours): also the next N due times. */
 static void get(struct trigger *trigger, struct rest_call *call)
 {
     struct schedule schedule;
     struct slice group, name;
-    if (!names_read(call, &group, &name)) return;
+    int64_t count;
+    if (!names_read(call, &group, &name, &count)) return;
     if (!schedule_is_fine(call, schedule_load(trigger->schedules, group, name, &schedule), "Schedule", name))
         return;
     schedule_put_reply(call->reply, call->arena, trigger, &schedule, SHOWN);
+    if (count) put_next(call, &schedule, count);
     schedule_done(call);
 }
 
@@ -276,7 +304,8 @@ static void delete_schedule(struct trigger *trigger, struct rest_call *call)
     struct schedule schedule;
     struct slice group, name, token = rest_query(call, "clientToken");
     enum dynamo_fault fault = DYNAMO_CONDITION;
-    if (!names_read(call, &group, &name)) return;
+    int64_t next;
+    if (!names_read(call, &group, &name, &next)) return;
     for (int i = 0; fault == DYNAMO_CONDITION && i < CHANGE_ROUNDS; i++) {
         fault = schedule_load(schedules, group, name, &schedule);
         if (fault == DYNAMO_FINE)
@@ -296,37 +325,33 @@ static void delete_schedule(struct trigger *trigger, struct rest_call *call)
 
 /* ---- listing ---- */
 
-static bool token_read(struct rest_call *call, struct schedule_page *out)
-{
-    struct slice token = rest_query(call, "NextToken"), key;
-    if (!token.data) return true;
-    if (base64_decode(call->arena, token, &key) != BASE64_OK || !key.len) return false;
-    const char *slash = memchr(key.data, '/', key.len);
-    if (!slash) return false;
-    out->after_group = (struct slice){key.data, (size_t)(slash - key.data)};
-    out->after_name = slice_from(key, out->after_group.len + 1);
-    return out->after_group.len && out->after_name.len;
-}
+static const struct shape shape_results = INTEGER_BETWEEN(1, PAGE_MAX);
+
+#define LIST_MEMBERS(X)                                                                                      \
+    X(LIST_GROUP, QUERY_FIELD("ScheduleGroup", schedule_shape_name))                                         \
+    X(LIST_PREFIX, QUERY_FIELD("NamePrefix", schedule_shape_name))                                           \
+    X(LIST_STATE, QUERY_FIELD("State", schedule_shape_state))                                                \
+    X(LIST_MAX, QUERY_FIELD("MaxResults", shape_results))                                                    \
+    X(LIST_TOKEN, QUERY_FIELD("NextToken", lambda_shape_text))
+enum { LIST_MEMBERS(FIELD_INDEX) LIST_COUNT };
 
 bool schedule_page_read(struct rest_call *call, struct schedule_page *out)
 {
-    static const struct schedule_rule state = {SCHEDULE_STATE_RULE};
-    struct slice max = rest_query(call, "MaxResults");
-    struct schedule_fault fault;
-    unsigned long long number = PAGE_MAX;
-    bool fine;
-    *out = (struct schedule_page){.prefix = rest_query(call, "NamePrefix"),
-                                  .state = rest_query(call, "State")};
-    if (max.data && (!slice_to_u64(max, PAGE_MAX, &number) || !number))
-        fine = schedule_constraint(&fault, "maxResults", max, "Member must have value between 1 and 100");
-    else if (!token_read(call, out))
-        fine = schedule_fail(&fault, "ValidationException", "Invalid NextToken.");
-    else
-        fine = schedule_text_check(out->state, &state, "state", &fault) &&
-               schedule_name_check(out->prefix, "namePrefix", &fault);
-    out->max = (size_t)number;
-    if (!fine) schedule_fault_reply(call, &fault);
-    return fine;
+    static const struct shape_field fields[] = {LIST_MEMBERS(FIELD_ROW)};
+    struct shape_node nodes[LIST_COUNT];
+    struct slice key = SLICE_NONE;
+    if (!schedule_decode(call, fields, LIST_COUNT, nodes)) return false;
+    *out = (struct schedule_page){.group = nodes[LIST_GROUP].text,
+                                  .prefix = nodes[LIST_PREFIX].text,
+                                  .state = nodes[LIST_STATE].text,
+                                  .max = nodes[LIST_MAX].present ? (size_t)nodes[LIST_MAX].integer
+                                                                 : PAGE_MAX};
+    if (!nodes[LIST_TOKEN].present) return true;
+    bool fits = base64_decode(call->arena, nodes[LIST_TOKEN].text, &key) == BASE64_OK;
+    out->after_group = slice_cut(&key, '/');
+    out->after_name = key;
+    return (fits && out->after_group.len && out->after_name.len) ||
+           schedule_error(call, "ValidationException", "Invalid NextToken.");
 }
 
 bool schedule_page_takes(struct schedule_page *page, struct rest_call *call, struct slice group,
@@ -356,13 +381,13 @@ void schedule_page_end(const struct schedule_page *page, struct rest_call *call,
 
 static void list(struct trigger *trigger, struct rest_call *call)
 {
-    struct slice group = rest_query(call, "ScheduleGroup"), item;
+    struct slice item;
     struct schedule_page page;
     struct schedule schedule;
     if (!schedule_page_read(call, &page)) return;
-    if (group.data && !schedule_group_exists(trigger->schedules, call, group)) return;
+    if (page.group.data && !schedule_group_exists(trigger->schedules, call, page.group)) return;
     buf_text(call->reply, "{\"Schedules\":[");
-    struct schedule_walk walk = schedule_walk_from(trigger->schedules, group, page.after_group,
+    struct schedule_walk walk = schedule_walk_from(trigger->schedules, page.group, page.after_group,
                                                    page.after_name);
     while (!page.has_more && schedule_walk_next(&walk, &item)) {
         if (!schedule_from_item(task_arena(), item, &schedule) || schedule.pending.data ||

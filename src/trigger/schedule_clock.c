@@ -71,11 +71,11 @@ static void entry_change(struct agenda_entry *entry, int64_t due_ms)
 static int64_t look_at_ms(const struct schedule *schedule)
 {
     struct arena arena = {0};
-    struct schedule_fault fault;
+    struct slice why;
     int64_t at_ms = schedule->next_ms;
     if (at_ms == SCHEDULE_NONE) return HEAP_NEVER;
     if (schedule->window_min == SCHEDULE_NONE) return at_ms;
-    struct timetable *timetable = schedule_timetable(&arena, schedule, &fault);
+    struct timetable *timetable = schedule_timetable(&arena, schedule, &why);
     if (timetable) at_ms = schedule_fire_ms(schedule, timetable, at_ms);
     arena_free(&arena);
     return at_ms;
@@ -272,39 +272,10 @@ bool schedules_are_idle(struct schedules *schedules)
 
 /* ---- the real world ---- */
 
-static bool real_resolve(void *self, struct slice function, struct arena *arena)
-{
-    struct slice arn, name;
-    return func_resolve(((struct trigger *)self)->options.func, function, arena, &arn, &name);
-}
-
-static unsigned real_queue_put(void *self, struct slice function, struct slice payload, struct slice id,
-                               struct buf *members)
-{
-    return func_queue_put(((struct trigger *)self)->options.func, function, payload, SLICE_NONE, id, members);
-}
-
-static bool real_dead_letter(void *self, struct slice destination, struct slice document, struct slice id,
-                             const struct func_call *call, struct buf *members, unsigned *count)
-{
-    struct func *func = ((struct trigger *)self)->options.func;
-    const char *fault = destination_fault(func, destination);
-    if (fault) log_line("schedules: a dead letter cannot go to %.*s: %s", SLICE_ARG(destination), fault);
-    return !fault && destination_put(func, destination, document, id, call, members, count);
-}
-
-static void real_wake(void *self)
-{
-    func_queue_wake(((struct trigger *)self)->options.func);
-}
-
 struct schedules *schedules_open(struct trigger *trigger, char *error, size_t error_len)
 {
-    const struct schedule_doors doors = {.self = trigger,
-                                         .resolve = real_resolve,
-                                         .queue_put = real_queue_put,
-                                         .dead_letter = real_dead_letter,
-                                         .wake = real_wake};
+    static const struct schedule_doors doors = {func_resolve, func_queue_put, destination_fault,
+                                                destination_put, func_queue_wake};
     struct schedules *schedules = schedules_open_with(
         trigger, &doors, task_host_open(trigger->options.dynamo, trigger->options.clock));
     if (!schedules)

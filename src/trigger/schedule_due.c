@@ -39,24 +39,20 @@ int64_t schedule_fire_ms(const struct schedule *schedule, const struct timetable
     return due_ms + jitter_ms;
 }
 
-/* The latest due time whose moment has come; that of `next` has, so it is that one or a later one. */
-static int64_t latest_come(const struct schedule *schedule, const struct timetable *timetable, int64_t now_ms)
-{
-    int64_t until_ms = now_ms;
-    if (!timetable_is_once(timetable) && schedule->end_ms != SCHEDULE_NONE && schedule->end_ms < until_ms)
-        until_ms = schedule->end_ms;
-    int64_t latest_ms = timetable_last(timetable, until_ms);
-    if (latest_ms > schedule->next_ms && schedule_fire_ms(schedule, timetable, latest_ms) > now_ms)
-        latest_ms = timetable_last(timetable, latest_ms - 1);
-    return latest_ms > schedule->next_ms ? latest_ms : schedule->next_ms;
-}
-
 struct schedule_verdict schedule_judge(const struct schedule *schedule, const struct timetable *timetable,
                                        int64_t now_ms)
 {
     struct schedule_verdict verdict = {.due_ms = schedule->next_ms};
-    if (!slice_equal(schedule->missed, SLICE("ALL")))
-        verdict.due_ms = latest_come(schedule, timetable, now_ms);
+    if (!slice_equal(schedule->missed, SLICE("ALL"))) {
+        /* The latest due time whose moment has come; that of `next` has, so it is that one or a later one. */
+        int64_t until_ms = now_ms;
+        if (!timetable_is_once(timetable) && schedule->end_ms != SCHEDULE_NONE && schedule->end_ms < until_ms)
+            until_ms = schedule->end_ms;
+        int64_t latest_ms = timetable_last(timetable, until_ms);
+        if (latest_ms > schedule->next_ms && schedule_fire_ms(schedule, timetable, latest_ms) > now_ms)
+            latest_ms = timetable_last(timetable, latest_ms - 1);
+        verdict.due_ms = latest_ms > schedule->next_ms ? latest_ms : schedule->next_ms;
+    }
     int64_t next_ms = timetable_next(timetable, verdict.due_ms);
     verdict.next_ms = is_over(schedule, timetable, next_ms) ? SCHEDULE_NONE : next_ms;
     if (slice_equal(schedule->missed, SLICE("SKIP")) &&

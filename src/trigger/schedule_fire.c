@@ -66,8 +66,12 @@ static void put_letter(struct firing *firing, const struct schedule_attempt *att
         slice_of(code), slice_of(firing->undelivered), attempt->execution_id, (int64_t)attempt->number - 1,
         moment_text(firing->arena, attempt->due_ms), attempt->arn, schedule->target, event);
     const struct func_call call = {.function = schedule_function(schedule->target), .payload = event};
-    if (!doors->dead_letter(doors->self, schedule->dead_letter, letter, attempt->execution_id, &call, members,
-                            &count))
+    struct func *func = firing->schedules->trigger->options.func;
+    const char *fault = doors->destination_fault(func, schedule->dead_letter);
+    if (fault)
+        log_line("schedules: a dead letter cannot go to %.*s: %s", SLICE_ARG(schedule->dead_letter), fault);
+    if (fault || !doors->dead_letter(func, schedule->dead_letter, letter, attempt->execution_id, &call,
+                                     members, &count))
         members->len = 0;
 }
 
@@ -89,7 +93,9 @@ static void put_children(void *argument)
     attempt.execution_id = arena_printf(firing->arena, "%016llx", (unsigned long long)hash_bytes(seed));
     struct slice function = schedule_function(schedule->target);
     struct slice event = schedule_event(firing->arena, trigger, schedule, &attempt);
-    bool is_found = function.data && doors->resolve(doors->self, function, firing->arena);
+    struct slice arn, name;
+    bool is_found = function.data &&
+                    doors->resolve(trigger->options.func, function, firing->arena, &arn, &name);
     bool is_exhausted = entry->failures > schedule->retries_max ||
                         (entry->failures &&
                          firing->now_ms - entry->failing_since_ms > schedule->age_max_s * 1000);
@@ -100,7 +106,8 @@ static void put_children(void *argument)
     /* What may have been put already, and only the schedule was not moved on, is no failure. */
     firing->is_queued = is_found && (!is_exhausted || entry->put_ms == attempt.due_ms);
     if (firing->is_queued)
-        firing->is_put_off = !doors->queue_put(doors->self, function, event, attempt.execution_id, &members);
+        firing->is_put_off = !doors->queue_put(trigger->options.func, function, event, SLICE_NONE,
+                                               attempt.execution_id, &members);
     else
         put_letter(firing, &attempt, is_found, event, &members);
     firing->children = arena_take(firing->arena, &members);
@@ -111,16 +118,16 @@ static int64_t fire(struct firing *firing)
 {
     struct agenda_entry *entry = firing->entry;
     struct schedule *schedule = &firing->schedule;
-    struct schedule_fault wrong;
+    struct slice why;
     enum dynamo_fault fault = schedule_load(firing->schedules, agenda_group(entry), agenda_name(entry),
                                             schedule);
     if (fault == DYNAMO_MISSING || (fault == DYNAMO_FINE && schedule->next_ms == SCHEDULE_NONE))
         return HEAP_NEVER;
     if (fault != DYNAMO_FINE) return SCHEDULE_NONE;
-    struct timetable *timetable = schedule_timetable(firing->arena, schedule, &wrong);
+    struct timetable *timetable = schedule_timetable(firing->arena, schedule, &why);
     if (!timetable) {
-        log_line("schedules: %.*s/%.*s: %s", SLICE_ARG(schedule->group), SLICE_ARG(schedule->name),
-                 wrong.text);
+        log_line("schedules: %.*s/%.*s: %.*s", SLICE_ARG(schedule->group), SLICE_ARG(schedule->name),
+                 SLICE_ARG(why));
         return firing->now_ms + LOOK_AGAIN_MS;
     }
     int64_t fire_ms = schedule_fire_ms(schedule, timetable, schedule->next_ms);
@@ -143,7 +150,7 @@ static int64_t fire(struct firing *firing)
             entry->put_ms = firing->verdict.due_ms;
         return SCHEDULE_NONE;
     }
-    if (firing->is_queued) firing->schedules->doors.wake(firing->schedules->doors.self);
+    if (firing->is_queued) firing->schedules->doors.wake(firing->schedules->trigger->options.func);
     if (firing->undelivered)
         log_line("schedules: %.*s/%.*s was not delivered: %s", SLICE_ARG(schedule->group),
                  SLICE_ARG(schedule->name), firing->undelivered);

@@ -4,7 +4,8 @@
 #include "base/attribute.h"
 #include "trigger/schedule.h"
 
-#define DELETED_AT_ONCE 25 /* schedules of a group that goes */
+#define DELETED_AT_ONCE 25  /* schedules of a group that goes */
+#define TAGS_MAX        200 /* of one request */
 
 struct group {
     struct slice name, state, tags; /* tags: JSON, a map of DynamoDB's values */
@@ -41,19 +42,10 @@ static bool group_is_fine(struct rest_call *call, enum dynamo_fault fault, struc
     return schedule_is_fine(call, fault, "Schedule group", name);
 }
 
-static bool name_read(struct rest_call *call, struct slice name, const char *member)
-{
-    struct schedule_fault fault;
-    if (schedule_name_check(name, member, &fault)) return true;
-    schedule_fault_reply(call, &fault);
-    return false;
-}
-
 bool schedule_group_exists(struct schedules *schedules, struct rest_call *call, struct slice group)
 {
     struct group found;
-    return name_read(call, group, "groupName") &&
-           group_is_fine(call, group_load(schedules, group, &found), group);
+    return group_is_fine(call, group_load(schedules, group, &found), group);
 }
 
 static struct slice group_arn(struct arena *arena, const struct trigger *trigger, struct slice group)
@@ -69,52 +61,36 @@ static void put_group(struct buf *out, struct arena *arena, const struct trigger
             group->state);
     if (group->created_ms != SCHEDULE_NONE) {
         buf_text(out, ",\"CreationDate\":");
-        schedule_put_time(out, group->created_ms);
+        seconds_put(out, group->created_ms);
         buf_text(out, ",\"LastModificationDate\":");
-        schedule_put_time(out, group->changed_ms);
+        seconds_put(out, group->changed_ms);
     }
     buf_byte(out, '}');
 }
 
 /* ---- requests ---- */
 
-bool schedule_group_read(struct arena *arena, struct slice text, struct schedule_group_body *out,
-                         struct schedule_fault *fault)
+static const struct shape shape_tag_key = {TEXT_BETWEEN(1, 128)}, shape_tag_value = {TEXT_BETWEEN(1, 256)};
+STRUCT_SHAPE(shape_tag, REQUIRED("Key", shape_tag_key), REQUIRED("Value", shape_tag_value));
+static const struct shape shape_tags = {
+    .kind = SHAPE_LIST, .of = &shape_tag, .has_max = true, .max = TAGS_MAX};
+static const struct shape shape_keys = {.kind = SHAPE_LIST, .of = &shape_tag_key};
+enum { TAG_KEY, TAG_VALUE };
+
+#define NAME_FIELD PATH_FIELD("Name", schedule_shape_name, 0)
+#define ARN_FIELD  PATH_FIELD("ResourceArn", schedule_shape_group_arn, 0)
+static const struct shape_field create_fields[] = {NAME_FIELD, FIELD("ClientToken", schedule_shape_token),
+                                                   FIELD("Tags", shape_tags)};
+static const struct shape_field name_fields[] = {NAME_FIELD};
+static const struct shape_field tag_fields[] = {ARN_FIELD, REQUIRED("Tags", shape_tags)};
+static const struct shape_field untag_fields[] = {
+    ARN_FIELD, {.name = "TagKeys", .shape = &shape_keys, .required = true, .source = FROM_QUERY}};
+enum { GIVEN_NAME, GIVEN_TOKEN, GIVEN_TAGS, GIVEN_COUNT, TAGGED_ARN = GIVEN_NAME, TAGGED = GIVEN_TOKEN };
+
+/* The group that an ARN names. */
+static struct slice group_of_arn(struct slice arn)
 {
-    static const char *const names[] = {"ClientToken", "Tags"}, *const parts[] = {"Key", "Value"};
-    static const struct schedule_rule token_rule = {SCHEDULE_TOKEN_RULE},
-                                      rules[] = {{.is_required = true, .min = 1, .max = 128},
-                                                 {.is_required = true, .min = 1, .max = 256}};
-    static const char *const broken = "SerializationException";
-    struct slice raws[2], tag[2], element;
-    struct raw_walk walk;
-    out->tag_count = 0;
-    if (!text.len) text = SLICE("{}");
-    if (!raw_members(arena, text, names, raws, 2))
-        return schedule_fail(fault, broken, "The body is no JSON object");
-    out->token = raw_string(arena, raws[0]);
-    if (raws[0].data && !out->token.data)
-        return schedule_fail(fault, broken, "'ClientToken' is of the wrong type");
-    if (!schedule_text_check(out->token, &token_rule, "clientToken", fault)) return false;
-    out->has_tags = raws[1].data != NULL;
-    if (!out->has_tags) return true;
-    bool fine = raw_walk_begin(&walk, arena, raws[1]) == JSON_ARRAY;
-    while (fine && raw_walk_next(&walk, NULL, &element)) {
-        if (out->tag_count == SCHEDULE_TAGS_MAX)
-            return schedule_constraint(fault, "tags", SLICE("[...]"),
-                                       "Member must have length less than or equal to 200");
-        fine = raw_members(arena, element, parts, tag, 2);
-        for (size_t i = 0; fine && i < 2; i++) {
-            struct slice part = raw_string(arena, tag[i]);
-            fine = part.data || !tag[i].data;
-            if (fine &&
-                !schedule_text_check(part, &rules[i], i ? "tags.member.value" : "tags.member.key", fault))
-                return false;
-            (i ? out->values : out->keys)[out->tag_count] = part;
-        }
-        out->tag_count++;
-    }
-    return fine || schedule_fail(fault, broken, "'Tags' is of the wrong type");
+    return slice_from(arn, (size_t)((const char *)memrchr(arn.data, '/', arn.len) + 1 - arn.data));
 }
 
 /* ---- creating and getting ---- */
@@ -132,27 +108,24 @@ struct task_reply schedule_group_put(struct schedules *schedules, struct slice n
 void schedule_group_create(struct trigger *trigger, struct rest_call *call)
 {
     struct schedules *schedules = trigger->schedules;
-    struct schedule_group_body *body = arena_new(task_arena(), struct schedule_group_body);
-    struct schedule_fault wrong = {0};
-    struct slice name = call->parameters[0];
+    struct shape_node nodes[GIVEN_COUNT];
     struct buf tags = {0};
     int64_t now_ms = task_host_now_ms(schedules->host);
-    if (!name_read(call, name, "name")) return;
-    if (!schedule_group_read(task_arena(), call->body, body, &wrong)) {
-        schedule_fault_reply(call, &wrong);
-        return;
+    if (!schedule_decode(call, create_fields, GIVEN_COUNT, nodes)) return;
+    struct slice name = nodes[GIVEN_NAME].text, token = nodes[GIVEN_TOKEN].text;
+    for (uint32_t i = 0; i < nodes[GIVEN_TAGS].count; i++) {
+        const struct shape_node *tag = nodes[GIVEN_TAGS].nodes[i].nodes;
+        compose(&tags, "%,%s:%S", tag[TAG_KEY].text, tag[TAG_VALUE].text);
     }
-    for (size_t i = 0; i < body->tag_count; i++)
-        compose(&tags, "%A%s:%S", i ? SLICE(",") : SLICE(""), body->keys[i], body->values[i]);
     struct slice all = arena_take(task_arena(), &tags);
     struct task_reply reply = {.fault = DYNAMO_MISSING};
     for (int i = 0; reply.fault == DYNAMO_MISSING && i < 2; i++)
-        reply = schedule_table_make(schedules) ? schedule_group_put(schedules, name, now_ms, all, body->token)
+        reply = schedule_table_make(schedules) ? schedule_group_put(schedules, name, now_ms, all, token)
                                                : (struct task_reply){.fault = DYNAMO_REFUSED};
     struct slice found = raw_member(task_arena(), reply.body, "Item");
     if (reply.fault == DYNAMO_CONDITION && /* by a request before this one, or by the door's first attempt */
-        slice_equal(item_text(task_arena(), found, "token"), body->token) &&
-        (body->token.len || item_int(task_arena(), found, "created", SCHEDULE_NONE) == now_ms))
+        slice_equal(item_text(task_arena(), found, "token"), token) &&
+        (token.len || item_int(task_arena(), found, "created", SCHEDULE_NONE) == now_ms))
         reply.fault = DYNAMO_FINE;
     if (reply.fault == DYNAMO_CONDITION) {
         schedule_error(call, "ConflictException", "Schedule group %.*s already exists.", SLICE_ARG(name));
@@ -165,9 +138,9 @@ void schedule_group_create(struct trigger *trigger, struct rest_call *call)
 void schedule_group_get(struct trigger *trigger, struct rest_call *call)
 {
     struct group group;
-    struct slice name = call->parameters[0];
-    if (!name_read(call, name, "name") ||
-        !group_is_fine(call, group_load(trigger->schedules, name, &group), name))
+    struct shape_node name;
+    if (!schedule_decode(call, name_fields, 1, &name) ||
+        !group_is_fine(call, group_load(trigger->schedules, name.text, &group), name.text))
         return;
     put_group(call->reply, call->arena, trigger, &group);
     schedule_done(call);
@@ -206,9 +179,8 @@ static enum dynamo_fault schedules_delete(struct schedules *schedules, struct sl
         struct slice items = raw_member(arena, arena_copy(arena, reply.body), "Items"), item;
         if (!raw_count(arena, items)) return DYNAMO_FINE;
         enum dynamo_fault fault = group_mark(schedules, group, &created_ms);
-        struct raw_look look;
-        raw_look_begin(&look, arena, items);
-        while (fault == DYNAMO_FINE && raw_look_next(&look, NULL, &item)) {
+        raw_each (arena, items, &item) {
+            if (fault != DYNAMO_FINE) break;
             struct slice name = item_text(arena, item, "name");
             fault = schedule_delete(schedules, group, name, item_int(arena, item, "revision", SCHEDULE_NONE));
             if (fault == DYNAMO_CONDITION)
@@ -223,8 +195,9 @@ void schedule_group_delete(struct trigger *trigger, struct rest_call *call)
 {
     struct schedules *schedules = trigger->schedules;
     struct slice name = call->parameters[0], token = rest_query(call, "clientToken");
+    struct shape_node node;
     int64_t created_ms = SCHEDULE_NONE;
-    if (!name_read(call, name, "name")) return;
+    if (!schedule_decode(call, name_fields, 1, &node)) return;
     if (slice_equal(name, SLICE(SCHEDULE_DEFAULT))) {
         schedule_error(call, "ValidationException", "The default schedule group cannot be deleted.");
         return;
@@ -272,36 +245,26 @@ void schedule_group_list(struct trigger *trigger, struct rest_call *call)
 
 /* ---- tags ---- */
 
-/* The group that the path's ARN names; false after an error. */
-static bool arn_read(struct rest_call *call, struct slice *group)
-{
-    struct schedule_fault fault;
-    *group = schedule_group_of_arn(call->parameters[0]);
-    if (group->data) return true;
-    schedule_constraint(&fault, "resourceArn", call->parameters[0],
-                        "Member must satisfy regular expression pattern: ^arn:aws(-[a-z]+)?:scheduler:"
-                        "[a-z0-9\\-]+:\\d{12}:schedule-group\\/[0-9a-zA-Z-_.]+$");
-    schedule_fault_reply(call, &fault);
-    return false;
-}
-
 /* Changes the tags and ends the request: keys become #k0, #k1, ... and, where they are set, values :v0, ... */
-static void tags_change(struct schedules *schedules, struct rest_call *call, struct slice group,
-                        const struct schedule_group_body *body, bool sets)
+static void tags_change(struct schedules *schedules, struct rest_call *call, const struct shape_node *nodes,
+                        bool sets)
 {
     struct buf update = {0}, names = {0}, values = {0};
-    for (size_t i = 0; i < body->tag_count; i++) {
-        buf_printf(&update, sets ? "%stags.#k%zu = :v%zu" : "%stags.#k%zu", i ? ", " : "", i, i);
-        buf_printf(&names, ",\"#k%zu\":", i);
-        json_put_string(&names, body->keys[i]);
+    struct slice group = group_of_arn(nodes[TAGGED_ARN].text);
+    uint32_t count = nodes[TAGGED].count;
+    for (uint32_t i = 0; i < count; i++) {
+        const struct shape_node *tag = &nodes[TAGGED].nodes[i];
+        buf_printf(&update, sets ? "%stags.#k%u = :v%u" : "%stags.#k%u", i ? ", " : "", i, i);
+        buf_printf(&names, ",\"#k%u\":", i);
+        json_put_string(&names, sets ? tag->nodes[TAG_KEY].text : tag->text);
         if (!sets) continue;
-        buf_printf(&values, "%s\":v%zu\":", i ? "," : "", i);
-        compose(&values, "%S", body->values[i]);
+        buf_printf(&values, "%s\":v%u\":", i ? "," : "", i);
+        compose(&values, "%S", tag->nodes[TAG_VALUE].text);
     }
     struct slice changes = arena_take(task_arena(), &update), keys = arena_take(task_arena(), &names),
                  all = arena_take(task_arena(), &values);
     enum dynamo_fault fault = DYNAMO_FINE;
-    if (body->tag_count)
+    if (count)
         fault = schedules_call(
                     schedules, "UpdateItem",
                     SCHEDULE_KEY ",'UpdateExpression':'%A %A','ExpressionAttributeNames':{'#name':'name'%A},"
@@ -316,45 +279,30 @@ static void tags_change(struct schedules *schedules, struct rest_call *call, str
 
 void schedule_tag_add(struct trigger *trigger, struct rest_call *call)
 {
-    struct schedule_group_body *body = arena_new(task_arena(), struct schedule_group_body);
-    struct schedule_fault fault;
-    struct slice group;
-    if (!arn_read(call, &group)) return;
-    if (!schedule_group_read(task_arena(), call->body, body, &fault) ||
-        (!body->has_tags && !schedule_constraint(&fault, "tags", SLICE_NONE, "Member must not be null")))
-        schedule_fault_reply(call, &fault);
-    else if (schedule_is_fine(call, schedule_table_make(trigger->schedules) ? DYNAMO_FINE : DYNAMO_REFUSED,
-                              "", group))
-        tags_change(trigger->schedules, call, group, body, true);
+    struct shape_node nodes[FIELD_COUNT(tag_fields)];
+    if (schedule_decode(call, tag_fields, FIELD_COUNT(tag_fields), nodes) &&
+        schedule_is_fine(call, schedule_table_make(trigger->schedules) ? DYNAMO_FINE : DYNAMO_REFUSED, "",
+                         SLICE("")))
+        tags_change(trigger->schedules, call, nodes, true);
 }
 
 void schedule_tag_remove(struct trigger *trigger, struct rest_call *call)
 {
-    struct schedule_group_body *body = arena_new(task_arena(), struct schedule_group_body);
-    struct schedule_fault fault;
-    struct slice group, key;
-    if (!arn_read(call, &group)) return;
-    while (body->tag_count < SCHEDULE_TAGS_MAX &&
-           (key = rest_query_nth(call, "TagKeys", (unsigned)body->tag_count)).data)
-        body->keys[body->tag_count++] = key;
-    if (body->tag_count) {
-        tags_change(trigger->schedules, call, group, body, false);
-        return;
-    }
-    schedule_constraint(&fault, "tagKeys", SLICE_NONE, "Member must not be null");
-    schedule_fault_reply(call, &fault);
+    struct shape_node nodes[FIELD_COUNT(untag_fields)];
+    if (schedule_decode(call, untag_fields, FIELD_COUNT(untag_fields), nodes))
+        tags_change(trigger->schedules, call, nodes, false);
 }
 
 void schedule_tag_list(struct trigger *trigger, struct rest_call *call)
 {
     struct slice name, key, value;
     struct group group;
-    struct raw_look look;
-    if (!arn_read(call, &name) || !group_is_fine(call, group_load(trigger->schedules, name, &group), name))
-        return;
+    struct shape_node arn;
+    if (!schedule_decode(call, untag_fields, 1, &arn)) return;
+    name = group_of_arn(arn.text);
+    if (!group_is_fine(call, group_load(trigger->schedules, name, &group), name)) return;
     buf_text(call->reply, "{\"Tags\":[");
-    raw_look_begin(&look, task_arena(), group.tags);
-    while (raw_look_next(&look, &key, &value))
+    raw_each_member (task_arena(), group.tags, &key, &value)
         compose(call->reply, "%,{'Key':%s,'Value':%s}", key, attribute_text(task_arena(), value));
     buf_text(call->reply, "]}");
     schedule_done(call);

@@ -1,38 +1,32 @@
-/* Schedules as bodies of requests, as items and as replies, all by the list of their members (schedule.h), so nothing
- * is recognised that is not checked, and nothing kept that is not shown.
+/* Schedules as requests, as items and as replies, the last two by the list of their members (schedule.h), so nothing is
+ * kept that is not shown.
  *
  * The table PREFIXschedules: hash `group`, range `name`. The groups themselves are items too, see schedule_group.c.
  * RoleArn is optional here, there being nobody to assume a role; MissedRuns and NextDueTime are ours. Pure: no clock,
  * no door. */
-#include <math.h>
 #include <stddef.h>
-#include <stdlib.h>
 
 #include "base/attribute.h"
 #include "base/hash.h"
 #include "trigger/schedule.h"
 
-#define SECONDS_MAX 253402300800.0 /* the year 10000 */
+#define FUNCTION_MAX 140 /* Lambda: a name with its qualifier */
+#define RETRIES_MAX  185
+#define AGE_MAX_S    86400
 
-enum kind { TEXT, NUMBER, TIME, OBJECT };
+enum kind { TEXT, NUMBER, TIME };
 
 static const struct member {
     enum kind kind;
     const char *attribute, *path;
     unsigned where;
     size_t offset;
-    struct schedule_rule rule;
 } members[] = {
-#define MEMBER(kind, field, attribute, path, where, ...)                                                     \
-    {kind, attribute, path, where, offsetof(struct schedule, field), {__VA_ARGS__}},
+#define MEMBER(kind, field, attribute, path, where)                                                          \
+    {kind, attribute, path, where, offsetof(struct schedule, field)},
     SCHEDULE_MEMBERS(MEMBER)};
 
 #define MEMBERS (sizeof members / sizeof *members)
-
-static bool is_text(const struct member *member)
-{
-    return member->kind == TEXT || member->kind == OBJECT;
-}
 
 static struct slice *text_of(const struct schedule *schedule, const struct member *member)
 {
@@ -46,168 +40,231 @@ static int64_t *number_of(const struct schedule *schedule, const struct member *
 
 static bool is_set(const struct schedule *schedule, const struct member *member)
 {
-    return is_text(member) ? text_of(schedule, member)->data != NULL
-                           : *number_of(schedule, member) != SCHEDULE_NONE;
+    return member->kind == TEXT ? text_of(schedule, member)->data != NULL
+                                : *number_of(schedule, member) != SCHEDULE_NONE;
 }
 
 static void schedule_clear(struct schedule *out)
 {
     *out = (struct schedule){0};
     for (size_t i = 0; i < MEMBERS; i++)
-        if (!is_text(&members[i])) *number_of(out, &members[i]) = SCHEDULE_NONE;
+        if (members[i].kind != TEXT) *number_of(out, &members[i]) = SCHEDULE_NONE;
 }
 
-/* ---- bodies ---- */
+/* ---- shapes of requests, as the service's model has them ---- */
 
-/* A number, or a moment as seconds since 1970, as the SDKs send them, or as a text. */
-static bool number_read(struct json_reader *reader, bool is_time, int64_t *out)
+static bool is_name(struct slice text)
 {
-    struct slice text;
-    char digits[64];
-    if (is_time && json_peek(reader) == JSON_STRING)
-        return json_string(reader, &text) && moment_parse(text, out) && *out >= 0;
-    if (json_peek(reader) != JSON_NUMBER || !json_number(reader, &text) || text.len >= sizeof digits)
-        return false;
-    memcpy(digits, text.data, text.len);
-    digits[text.len] = 0;
-    double value = strtod(digits, NULL);
-    if (!(value >= -1e9 && value < SECONDS_MAX) || (is_time ? value < 0 : value != floor(value)))
-        return false;
-    *out = (int64_t)llround(is_time ? value * 1000 : value);
-    return true;
+    return text_consists_of(text, "-_.");
 }
 
-/* An object; members of no row are skipped, as the service does, but for those of other kinds of targets, whose name is
- * kept. False after a fault; a broken text is found by the caller. */
-static bool object_read(struct json_reader *reader, struct slice object, struct schedule *out,
-                        struct slice *foreign, struct schedule_fault *fault)
+static bool is_token(struct slice text)
 {
-    static const struct slice parameters = SLICE("Parameters");
-    struct slice name;
-    for (json_enter(reader); json_member(reader, &name);) {
-        struct slice path = object.len
-                                ? arena_printf(reader->arena, "%.*s.%.*s", SLICE_ARG(object), SLICE_ARG(name))
-                                : name;
-        const struct member *member = NULL;
-        for (size_t i = 0; i < MEMBERS && !member; i++)
-            if ((members[i].where & ASKED) && slice_equal(path, slice_of(members[i].path)))
-                member = &members[i];
-        bool is_null = json_peek(reader) == JSON_NULL, fine = true;
-        if (!member && !is_null && slice_equal(object, SLICE("Target")) && name.len > parameters.len &&
-            slice_equal(slice_from(name, name.len - parameters.len), parameters))
-            *foreign = name;
-        if (!member || is_null) {
-            json_skip(reader);
-        } else if (member->kind == TEXT) {
-            fine = json_peek(reader) == JSON_STRING && json_string(reader, text_of(out, member));
-        } else if (member->kind != OBJECT) {
-            fine = number_read(reader, member->kind == TIME, number_of(out, member));
-        } else if ((fine = json_peek(reader) == JSON_OBJECT)) {
-            *text_of(out, member) = name;
-            if (!object_read(reader, path, out, foreign, fault)) return false;
-        }
-        if (!fine && !json_failed(reader))
-            return schedule_fail(fault, "SerializationException", "'%.*s' is of the wrong type",
-                                 SLICE_ARG(name));
+    return text_consists_of(text, "-_");
+}
+
+/* With a resource that begins so, and goes on with letters, digits and these others. */
+static bool is_arn_of(struct slice text, struct slice service, struct slice resource, const char *others)
+{
+    struct arn arn;
+    return arn_parse(text, &arn) && slice_equal(arn.service, service) && text_is_account(arn.account) &&
+           slice_starts(arn.resource, resource) &&
+           text_consists_of(slice_from(arn.resource, resource.len), others);
+}
+
+static bool is_key(struct slice text)
+{
+    return is_arn_of(text, SLICE("kms"), SLICE(""), "-_/+=,.@");
+}
+
+static bool is_role(struct slice text)
+{
+    return is_arn_of(text, SLICE("iam"), SLICE("role/"), "-_/+=,.@");
+}
+
+static bool is_queue(struct slice text)
+{
+    return is_arn_of(text, SLICE("sqs"), SLICE(""), "-_/+=,.@");
+}
+
+static bool is_group_arn(struct slice text)
+{
+    return is_arn_of(text, SLICE("scheduler"), SLICE("schedule-group/"), "-_.");
+}
+
+struct slice schedule_function(struct slice target)
+{
+    static const struct slice kind = SLICE("function:");
+    struct slice name = target;
+    struct arn arn;
+    if (arn_parse(target, &arn)) {
+        if (!slice_equal(arn.service, SLICE("lambda")) || !slice_starts(arn.resource, kind))
+            return SLICE_NONE;
+        name = slice_from(arn.resource, kind.len);
     }
-    return true;
+    if (name.len > FUNCTION_MAX || slice_starts(name, SLICE("arn:"))) return SLICE_NONE;
+    return text_consists_of(name, "-_:$") ? name : SLICE_NONE;
 }
 
-/* "Target.RoleArn" is target.roleArn in the service's sentences. */
-static const char *shown_path(struct arena *arena, const char *path)
-{
-    char *shown = arena_alloc(arena, strlen(path) + 1);
-    memcpy(shown, path, strlen(path) + 1);
-    for (char *at = shown; *at; at++)
-        if ((at == shown || at[-1] == '.') && *at >= 'A' && *at <= 'Z') *at += 'a' - 'A';
-    return shown;
-}
+#define ARN_START "^arn:aws(-[a-z]+)?:"
+#define ARN_NAME  ":[a-z0-9\\-]+:\\d{12}:"
 
-static bool members_check(struct arena *arena, const struct schedule *schedule, struct schedule_fault *fault)
+const struct shape schedule_shape_name = {TEXT_BETWEEN(1, 64), .matches = is_name,
+                                          .pattern = "^[0-9a-zA-Z-_.]+$"};
+const struct shape schedule_shape_token = {TEXT_BETWEEN(1, 64), .matches = is_token,
+                                           .pattern = "^[a-zA-Z0-9-_]+$"};
+const struct shape schedule_shape_group_arn = {TEXT_BETWEEN(1, 1011), .matches = is_group_arn,
+                                               .pattern = ARN_START "scheduler" ARN_NAME
+                                                                    "schedule-group\\/[0-9a-zA-Z-_.]+$"};
+static const char *const states[] = {"ENABLED", "DISABLED", NULL};
+const struct shape schedule_shape_state = {.kind = SHAPE_STRING, .choices = states};
+
+CHOICE_SHAPE(shape_after, "NONE", "DELETE");
+CHOICE_SHAPE(shape_missed, "ALL", "LATEST", "SKIP");
+CHOICE_SHAPE(shape_mode, "OFF", "FLEXIBLE");
+static const struct shape shape_time = {.kind = SHAPE_TIME}, shape_foreign = {.kind = SHAPE_STRUCT};
+static const struct shape shape_expression = {TEXT_BETWEEN(1, 256)}, shape_description = {TEXT_UP_TO(512)};
+static const struct shape shape_zone = {TEXT_BETWEEN(1, LIMIT_ZONE_NAME)},
+                          shape_target_arn = {TEXT_BETWEEN(1, 1600)};
+static const struct shape shape_input = {TEXT_BETWEEN(1, LIMIT_SCHEDULE_INPUT_BYTES)};
+static const struct shape shape_key = {TEXT_BETWEEN(1, 2048), .matches = is_key,
+                                       .pattern = ARN_START "kms" ARN_NAME "(key|alias)\\/[0-9a-zA-Z-_]*$"};
+static const struct shape shape_role = {TEXT_BETWEEN(1, 1600), .matches = is_role,
+                                        .pattern = ARN_START "iam::\\d{12}:role\\/[\\w+=,.@\\/-]+$"};
+static const struct shape shape_queue = {TEXT_BETWEEN(1, 1600), .matches = is_queue,
+                                         .pattern = ARN_START "sqs" ARN_NAME "[a-zA-Z0-9\\-_]+$"};
+static const struct shape shape_minutes = INTEGER_BETWEEN(1, 1440);
+static const struct shape shape_age = INTEGER_BETWEEN(60, AGE_MAX_S);
+static const struct shape shape_retries = INTEGER_BETWEEN(0, RETRIES_MAX);
+STRUCT_SHAPE(shape_window, REQUIRED("Mode", shape_mode), FIELD("MaximumWindowInMinutes", shape_minutes));
+STRUCT_SHAPE(shape_dead_letter, FIELD("Arn", shape_queue));
+STRUCT_SHAPE(shape_retry, FIELD("MaximumEventAgeInSeconds", shape_age),
+             FIELD("MaximumRetryAttempts", shape_retries));
+/* The first five fit other kinds of targets than functions. */
+#define TARGET_FOREIGN 5
+STRUCT_SHAPE(shape_target, FIELD("EcsParameters", shape_foreign),
+             FIELD("EventBridgeParameters", shape_foreign), FIELD("KinesisParameters", shape_foreign),
+             FIELD("SageMakerPipelineParameters", shape_foreign), FIELD("SqsParameters", shape_foreign),
+             REQUIRED("Arn", shape_target_arn), FIELD("RoleArn", shape_role), FIELD("Input", shape_input),
+             FIELD("DeadLetterConfig", shape_dead_letter), FIELD("RetryPolicy", shape_retry));
+static const struct shape_field schedule_fields[] = {
+    PATH_FIELD("Name", schedule_shape_name, 0),
+    REQUIRED("FlexibleTimeWindow", shape_window),
+    FIELD("GroupName", schedule_shape_name),
+    FIELD("State", schedule_shape_state),
+    REQUIRED("ScheduleExpression", shape_expression),
+    FIELD("ScheduleExpressionTimezone", shape_zone),
+    FIELD("Description", shape_description),
+    FIELD("ActionAfterCompletion", shape_after),
+    FIELD("MissedRuns", shape_missed),
+    FIELD("KmsKeyArn", shape_key),
+    FIELD("StartDate", shape_time),
+    FIELD("EndDate", shape_time),
+    FIELD("ClientToken", schedule_shape_token),
+    REQUIRED("Target", shape_target),
+};
+static const struct shape shape_schedule = STRUCT_OF(schedule_fields);
+
+/* ---- requests ---- */
+
+/* What stands at "Target.RetryPolicy.MaximumRetryAttempts"; NULL: it was not given. */
+static const struct shape_node *node_at(const struct shape_node *node, struct slice path)
 {
-    static const struct schedule_rule required = {.is_required = true};
-    for (size_t i = 0; i < MEMBERS; i++)
-        if (members[i].rule.is_required && !schedule_text_check(*text_of(schedule, &members[i]), &required,
-                                                                shown_path(arena, members[i].path), fault))
-            return false;
-    for (size_t i = 0; i < MEMBERS; i++) {
-        const struct member *member = &members[i];
-        if (!(member->where & ASKED)) continue;
-        const char *path = shown_path(arena, member->path);
-        if (is_text(member)
-                ? !schedule_text_check(*text_of(schedule, member), &member->rule, path, fault)
-                : !schedule_number_check(*number_of(schedule, member), &member->rule, path, fault))
-            return false;
+    while (path.len && node->present) {
+        const struct shape *shape = node->shape;
+        struct slice name = slice_cut(&path, '.');
+        uint32_t i = 0;
+        while (i < shape->field_count && !slice_equal(slice_of(shape->fields[i].name), name)) i++;
+        node = &node->nodes[i];
     }
-    return true;
+    return node->present ? node : NULL;
 }
 
-static bool schedule_check(struct arena *arena, const struct schedule *schedule, struct slice foreign,
-                           struct schedule_fault *fault)
+static const char *foreign_to_functions(const struct shape_node *target)
+{
+    for (uint32_t i = 0; i < TARGET_FOREIGN; i++)
+        if (target->nodes[i].present) return shape_target.fields[i].name;
+    return NULL;
+}
+
+static bool schedule_check(struct rest_call *call, const struct schedule *schedule, const char *foreign)
 {
     static const char *const invalid = "ValidationException";
-    if (!members_check(arena, schedule, fault)) return false;
+    struct slice why;
     if (!schedule_function(schedule->target).data)
-        return schedule_fail(
-            fault, invalid,
+        return schedule_error(
+            call, invalid,
             "Provided Arn is not in correct format. '%.*s' is no function: schedules of this "
             "server invoke functions.",
             SLICE_ARG(schedule->target));
-    if (foreign.data)
-        return schedule_fail(fault, invalid, "%.*s does not fit a target that is a function.",
-                             SLICE_ARG(foreign));
+    if (foreign)
+        return schedule_error(call, invalid, "%s does not fit a target that is a function.", foreign);
     if (slice_equal(schedule->mode, SLICE("FLEXIBLE")) && schedule->window_min == SCHEDULE_NONE)
-        return schedule_fail(fault, invalid,
-                             "MaximumWindowInMinutes must be given for a flexible time window.");
+        return schedule_error(call, invalid,
+                              "MaximumWindowInMinutes must be given for a flexible time window.");
     if (schedule->start_ms != SCHEDULE_NONE && schedule->end_ms != SCHEDULE_NONE &&
         schedule->end_ms <= schedule->start_ms)
-        return schedule_fail(fault, invalid, "The EndDate must be later than the StartDate.");
-    if (schedule->input.data && !schedule_input_is_json(arena, schedule->input))
-        return schedule_fail(
-            fault, invalid,
-            "Invalid RequestJson provided. The Input of a function must be well-formed JSON.");
+        return schedule_error(call, invalid, "The EndDate must be later than the StartDate.");
+    if (schedule->input.data && !schedule_input_is_json(call->arena, schedule->input))
+        return schedule_error(
+            call, invalid, "Invalid RequestJson provided. The Input of a function must be well-formed JSON.");
+    return schedule_timetable(call->arena, schedule, &why) ||
+           schedule_error(call, invalid, "%.*s", SLICE_ARG(why));
+}
+
+static void put_attributes(struct buf *out, const struct schedule *schedule, unsigned where);
+
+/* A number that two equal requests have in common. */
+static int64_t schedule_sum(const struct schedule *schedule)
+{
+    struct schedule asked = *schedule;
+    struct buf text = {0};
+    asked.token = asked.name = SLICE_NONE;
+    put_attributes(&text, &asked, ASKED);
+    int64_t sum = (int64_t)(hash_bytes(buf_view(&text)) >> 1);
+    buf_free(&text);
+    return sum;
+}
+
+bool schedule_read(struct rest_call *call, struct schedule *out)
+{
+    struct shape_node nodes[FIELD_COUNT(schedule_fields)];
+    struct shape_node request = {.shape = &shape_schedule, .present = true, .nodes = nodes};
+    if (!schedule_decode(call, schedule_fields, FIELD_COUNT(schedule_fields), nodes)) return false;
+    schedule_clear(out);
+    for (size_t i = 0; i < MEMBERS; i++) {
+        const struct shape_node *node = members[i].where & ASKED
+                                            ? node_at(&request, slice_of(members[i].path))
+                                            : NULL;
+        if (node && members[i].kind == TEXT) *text_of(out, &members[i]) = node->text;
+        if (node && members[i].kind != TEXT) *number_of(out, &members[i]) = node->integer;
+    }
+    if (!out->group.data) out->group = SLICE(SCHEDULE_DEFAULT);
+    if (!out->state.data) out->state = SLICE("ENABLED");
+    if (!out->zone.data) out->zone = SLICE("UTC");
+    if (!out->after.data) out->after = SLICE("NONE");
+    if (!out->missed.data) out->missed = SLICE("LATEST");
+    if (out->age_max_s == SCHEDULE_NONE) out->age_max_s = AGE_MAX_S;
+    if (out->retries_max == SCHEDULE_NONE) out->retries_max = RETRIES_MAX;
+    if (!schedule_check(call, out, foreign_to_functions(node_at(&request, SLICE("Target"))))) return false;
+    if (!slice_equal(out->mode, SLICE("FLEXIBLE"))) out->window_min = SCHEDULE_NONE;
+    out->token_sum = schedule_sum(out);
     return true;
 }
 
-bool schedule_read(struct arena *arena, struct slice body, struct slice name, struct schedule *out,
-                   struct schedule_fault *fault)
-{
-    struct json_reader reader;
-    struct slice foreign = SLICE_NONE;
-    schedule_clear(out);
-    json_begin(&reader, body, arena);
-    bool is_object = json_peek(&reader) == JSON_OBJECT;
-    if (is_object && !object_read(&reader, SLICE(""), out, &foreign, fault)) return false;
-    if (!is_object || !json_done(&reader))
-        return schedule_fail(fault, "SerializationException", "The body is no JSON object");
-    out->name = name;
-    if (!schedule_name_check(name, "name", fault) || !schedule_check(arena, out, foreign, fault))
-        return false;
-    for (size_t i = 0; i < MEMBERS; i++) {
-        const struct schedule_rule *rule = &members[i].rule;
-        if (is_set(out, &members[i])) continue;
-        if (rule->text) *text_of(out, &members[i]) = slice_of(rule->text);
-        if (rule->number) *number_of(out, &members[i]) = rule->number;
-    }
-    if (!slice_equal(out->mode, SLICE("FLEXIBLE"))) out->window_min = SCHEDULE_NONE;
-    out->token_sum = schedule_sum(out);
-    return schedule_timetable(arena, out, fault) != NULL;
-}
-
-struct timetable *schedule_timetable(struct arena *arena, const struct schedule *schedule,
-                                     struct schedule_fault *fault)
+struct timetable *schedule_timetable(struct arena *arena, const struct schedule *schedule, struct slice *why)
 {
     char reason[512];
     struct zone *zone = zone_load(arena, schedule->zone, reason, sizeof reason);
     if (!zone) {
-        schedule_fail(fault, "ValidationException", "Invalid Schedule Expression Timezone %.*s. %s.",
-                      SLICE_ARG(schedule->zone), reason);
+        *why = arena_printf(arena, "Invalid Schedule Expression Timezone %.*s. %s.",
+                            SLICE_ARG(schedule->zone), reason);
         return NULL;
     }
     int64_t anchor_ms = schedule->anchor_ms == SCHEDULE_NONE ? 0 : schedule->anchor_ms;
     struct timetable *timetable = timetable_parse(arena, schedule->expression, zone, anchor_ms, reason,
                                                   sizeof reason);
-    if (!timetable) schedule_fail(fault, "ValidationException", "%s", reason);
+    if (!timetable) *why = arena_printf(arena, "%s", reason);
     return timetable;
 }
 
@@ -218,7 +275,7 @@ static void put_attributes(struct buf *out, const struct schedule *schedule, uns
     for (size_t i = 0; i < MEMBERS; i++) {
         const struct member *member = &members[i];
         if (!member->attribute || !is_set(schedule, member) || (where && !(member->where & where))) continue;
-        if (is_text(member))
+        if (member->kind == TEXT)
             compose(out, "%,%s:%S", slice_of(member->attribute), *text_of(schedule, member));
         else
             compose(out, "%,%s:%N", slice_of(member->attribute), *number_of(schedule, member));
@@ -234,36 +291,18 @@ struct slice schedule_item(struct arena *arena, const struct schedule *schedule)
     return arena_take(arena, &item);
 }
 
-int64_t schedule_sum(const struct schedule *schedule)
-{
-    struct schedule asked = *schedule;
-    struct buf text = {0};
-    asked.token = SLICE_NONE;
-    put_attributes(&text, &asked, ASKED);
-    int64_t sum = (int64_t)(hash_bytes(buf_view(&text)) >> 1);
-    buf_free(&text);
-    return sum;
-}
-
 bool schedule_from_item(struct arena *arena, struct slice item, struct schedule *out)
 {
-    struct raw_look look;
-    struct slice name, value, type, content;
+    struct slice name, value;
     schedule_clear(out);
-    raw_look_begin(&look, arena, item);
-    while (raw_look_next(&look, &name, &value)) {
-        size_t i = 0;
-        while (i < MEMBERS && !(members[i].attribute && slice_equal(name, slice_of(members[i].attribute))))
-            i++;
-        if (i == MEMBERS || !attribute_open(arena, value, &type, &content)) continue;
-        struct slice text = raw_string(arena, content);
-        unsigned long long number;
-        if (is_text(&members[i]) && slice_equal(type, SLICE("S")))
-            *text_of(out, &members[i]) = text;
-        else if (!is_text(&members[i]) && slice_equal(type, SLICE("N")) &&
-                 slice_to_u64(text, INT64_MAX, &number))
-            *number_of(out, &members[i]) = (int64_t)number;
-    }
+    raw_each_member (arena, item, &name, &value)
+        for (size_t i = 0; i < MEMBERS; i++) {
+            if (!members[i].attribute || !slice_equal(name, slice_of(members[i].attribute))) continue;
+            if (members[i].kind == TEXT)
+                *text_of(out, &members[i]) = raw_string(arena, raw_member(arena, value, "S"));
+            else
+                *number_of(out, &members[i]) = attribute_int(arena, value, SCHEDULE_NONE);
+        }
     return out->group.data && out->name.data;
 }
 
@@ -274,11 +313,6 @@ struct slice schedule_arn(struct arena *arena, const struct trigger *trigger, st
 {
     return arena_printf(arena, "arn:aws:scheduler:%.*s:%.*s:schedule/%.*s/%.*s", SLICE_ARG(trigger->region),
                         SLICE_ARG(trigger->account), SLICE_ARG(group), SLICE_ARG(name));
-}
-
-void schedule_put_time(struct buf *out, int64_t time_ms)
-{
-    buf_printf(out, "%lld.%03d", (long long)(time_ms / 1000), (int)(time_ms % 1000));
 }
 
 /* Closes the objects that `path` is not in, opens those that it is in. Answers its last name. */
@@ -319,7 +353,7 @@ void schedule_put_reply(struct buf *out, struct arena *arena, const struct trigg
         if (member->kind == TEXT)
             json_put_string(out, *text_of(&shown, member));
         else if (member->kind == TIME)
-            schedule_put_time(out, *number_of(&shown, member));
+            seconds_put(out, *number_of(&shown, member));
         else
             json_put_int(out, *number_of(&shown, member));
     }

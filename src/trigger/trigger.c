@@ -12,19 +12,6 @@
 #define LEASE_DEFAULT_MS 10000
 #define POLL_DEFAULT_MS  250
 
-static struct trigger *trigger_new(const struct trigger_options *options)
-{
-    struct trigger *trigger = must_zero(1, sizeof *trigger);
-    trigger->options = *options;
-    if (trigger->options.lease_ms <= 0) trigger->options.lease_ms = LEASE_DEFAULT_MS;
-    if (trigger->options.poll_ms <= 0) trigger->options.poll_ms = POLL_DEFAULT_MS;
-    trigger->prefix = arena_copy(&trigger->texts, slice_of(options->prefix ? options->prefix : "quipu-"));
-    trigger->region = arena_copy(&trigger->texts, slice_of(options->region));
-    trigger->account = arena_copy(&trigger->texts, slice_of(options->account));
-    trigger->workers = rest_workers_new(WORKERS);
-    return trigger;
-}
-
 void trigger_free_leases(struct dynamo *dynamo, const char *prefix)
 {
     struct buf table = {0};
@@ -36,10 +23,18 @@ void trigger_free_leases(struct dynamo *dynamo, const char *prefix)
 
 struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len)
 {
-    struct trigger *trigger = trigger_new(options);
+    struct trigger *trigger = must_zero(1, sizeof *trigger);
+    trigger->options = *options;
+    if (trigger->options.lease_ms <= 0) trigger->options.lease_ms = LEASE_DEFAULT_MS;
+    if (trigger->options.poll_ms <= 0) trigger->options.poll_ms = POLL_DEFAULT_MS;
+    trigger->prefix = arena_copy(&trigger->texts, slice_of(options->prefix ? options->prefix : "quipu-"));
+    trigger->region = arena_copy(&trigger->texts, slice_of(options->region));
+    trigger->account = arena_copy(&trigger->texts, slice_of(options->account));
+    trigger->workers = rest_workers_new(WORKERS);
     trigger->consumer = consumer_open(trigger);
     trigger->watches = watches_open(trigger);
     trigger->mappings = mappings_open(trigger, error, error_len);
+    trigger->consumer->world.mappings = trigger->mappings;
     if (trigger->mappings) trigger->schedules = schedules_open(trigger, error, error_len);
     if (trigger->schedules) return trigger;
     trigger_close(trigger);
@@ -95,6 +90,11 @@ bool trigger_serve(struct trigger *trigger, struct rest_call *call)
 void trigger_put_metrics(struct trigger *trigger, struct buf *out)
 {
     consumer_put_metrics(trigger->consumer, out);
+}
+
+int64_t trigger_lag_ms(struct trigger *trigger)
+{
+    return consumer_lag_ms(trigger->consumer);
 }
 
 bool trigger_is_idle(struct trigger *trigger)

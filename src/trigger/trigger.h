@@ -12,7 +12,8 @@
  *  T1. A position moves only by a conditional write on its fence and its former value. Writes that a function
  *      returned are members of the same commit (task_commit), so they are applied once or not at all, whatever
  *      dies when. Without transactions the position names them before they are made, and whoever has the lease
- *      brings them to their end before anything else.
+ *      brings them to their end before anything else. A user's move (struct mapping_move) is one write of the
+ *      mapping's item; each position makes it once, by a write that raises the fence.
  *  T2. A record is handed to the function until it succeeds, its retries or its age are exhausted (it then
  *      goes to the mapping's destination in the commit that moves the position), or it is filtered out.
  *  T3. A shard is read after its parent was read to its end; records of one key never overtake each other.
@@ -62,6 +63,9 @@ void trigger_close(struct trigger *trigger);
  * ours. */
 bool trigger_serve(struct trigger *trigger, struct rest_call *call);
 void trigger_put_metrics(struct trigger *trigger, struct buf *out);
+/* The age of the oldest change that was read and is not handled, as it was when this was last asked; 0: there is none.
+ */
+int64_t trigger_lag_ms(struct trigger *trigger);
 /* True when every enabled mapping has handled all records that are in its stream now, and no schedule is due.
  */
 bool trigger_is_idle(struct trigger *trigger);
@@ -95,7 +99,5 @@ struct trigger_watch {
 void trigger_watch(struct trigger *trigger, const struct trigger_watch *watch);
 /* Its positions are removed, too. */
 void trigger_unwatch(struct trigger *trigger, const char *name);
-/* Tables may have been made: look for them now, not by and by. */
-void trigger_look(struct trigger *trigger);
 
 #endif

@@ -24,13 +24,14 @@
  * meanwhile, by somebody who knows more than the look has seen. */
 #define BEING_LOOKED_AT INT64_MAX
 
-#define WAITERS 2 /* threads for answers that wait for the door: a long one holds up one other table at most */
+#define WAITERS                                                                                              \
+    2 /* threads for answers that wait for the door: a long one holds up one other table at most */
 
 struct watch {
     struct watch *next;
     struct rest_workers *waiters; /* the list's own; NULL: its answers wait for nothing */
-    _Atomic uint32_t references; /* the list's, and one for each mapping */
-    char *name, *table, *filter; /* filter: NULL: none */
+    _Atomic uint32_t references;  /* the list's, and one for each mapping */
+    char *name, *table, *filter;  /* filter: NULL: none */
     uint32_t batch_size;
     bool puts_first;
     pthread_mutex_t answering; /* held over each answer, so that none begins after the end */
@@ -61,20 +62,6 @@ static char *copy(const char *text)
     char *own = text ? strdup(text) : NULL;
     ensure(own || !text);
     return own;
-}
-
-static struct watch *watch_new(const struct trigger_watch *asked)
-{
-    struct watch *watch = must_zero(1, sizeof *watch);
-    watch->references = 1;
-    watch->name = copy(asked->name);
-    watch->table = copy(asked->table);
-    watch->filter = copy(asked->filter);
-    watch->batch_size = asked->batch_size ? asked->batch_size : BATCH_SIZE;
-    watch->answer = asked->answer;
-    watch->context = asked->context;
-    pthread_mutex_init(&watch->answering, NULL);
-    return watch;
 }
 
 static struct watch *watch_keep(struct watch *watch)
@@ -142,41 +129,6 @@ void watch_invoke(struct watch *watch, struct invocation *invocation)
     rest_workers_run(watch->waiters, answer_later, watch_keep(watch), &own->call);
 }
 
-/* ---- its mapping ---- */
-
-/* In the form of a UUID, as all ids of mappings are. */
-static struct slice id_of(const struct watch *watch, struct slice arn, struct arena *arena)
-{
-    struct buf hex = {0};
-    digest_put_sha256(&hex, arena_printf(arena, "%s\n%.*s", watch->name, SLICE_ARG(arn)));
-    struct slice id = arena_printf(arena, "%.8s-%.4s-8%.3s-8%.3s-%.12s", hex.data, hex.data + 8,
-                                   hex.data + 12, hex.data + 15, hex.data + 18);
-    buf_free(&hex);
-    return id;
-}
-
-static struct mapping *mapping_for(struct watches *watches, struct watch *watch, struct slice arn)
-{
-    struct arena arena = {0};
-    struct settings settings;
-    struct slice filter = slice_of(watch->filter ? watch->filter : "");
-    char error[256];
-    settings_defaults(&settings);
-    settings.id = id_of(watch, arn, &arena);
-    settings.stream_arn = arn;
-    settings.start = START_TRIM_HORIZON;
-    settings.revision = 1;
-    settings.created_ms = clock_now_ms(watches->trigger->options.clock);
-    settings.numbers[SETTING_BATCH_SIZE] = watch->batch_size;
-    settings.filters = &filter;
-    settings.filter_count = watch->filter != NULL;
-    struct mapping *mapping = mapping_new(&settings, error, sizeof error);
-    ensure(mapping); /* our own filters are good ones */
-    mapping->watch = watch_keep(watch);
-    arena_free(&arena);
-    return mapping;
-}
-
 /* ---- looking ---- */
 
 static void drop_mapping(struct watches *watches, struct watch *watch)
@@ -191,18 +143,30 @@ static void take_stream(struct watches *watches, struct watch *watch, struct sli
 {
     if (watch->mapping && slice_equal(watch->mapping->stream_arn, arn)) return;
     drop_mapping(watches, watch);
-    watch->mapping = mapping_for(watches, watch, arn);
+    struct arena arena = {0};
+    struct settings settings;
+    struct slice filter = slice_of(watch->filter ? watch->filter : "");
+    char error[256];
+    settings_defaults(&settings);
+    /* In the form of a UUID, as all ids of mappings are. */
+    struct buf hex = {0};
+    digest_put_sha256(&hex, arena_printf(&arena, "%s\n%.*s", watch->name, SLICE_ARG(arn)));
+    settings.id = arena_printf(&arena, "%.8s-%.4s-8%.3s-8%.3s-%.12s", hex.data, hex.data + 8, hex.data + 12,
+                               hex.data + 15, hex.data + 18);
+    buf_free(&hex);
+    settings.stream_arn = arn;
+    settings.start = START_TRIM_HORIZON;
+    settings.revision = 1;
+    settings.created_ms = clock_now_ms(watches->trigger->options.clock);
+    settings.numbers[SETTING_BATCH_SIZE] = watch->batch_size;
+    settings.filters = &filter;
+    settings.filter_count = watch->filter != NULL;
+    struct mapping *mapping = mapping_new(&settings, error, sizeof error);
+    ensure(mapping); /* our own filters are good ones */
+    mapping->watch = watch_keep(watch);
+    arena_free(&arena);
+    watch->mapping = mapping;
     consumer_set(watches->trigger->consumer, watch->mapping);
-}
-
-static void list_remove(struct watches *watches, struct watch *watch)
-{
-    pthread_mutex_lock(&watches->lock);
-    struct watch **at = &watches->list;
-    while (*at != watch) at = &(*at)->next;
-    *at = watch->next;
-    pthread_mutex_unlock(&watches->lock);
-    watch_release(watch);
 }
 
 /* Its positions are found by the stream: where that was not found before, it is looked for first. */
@@ -218,7 +182,12 @@ static void look_at(struct watches *watches, struct watch *watch, bool is_ending
     pthread_mutex_unlock(&watches->lock);
     if (is_ending && (is_told || watch->mapping)) {
         drop_mapping(watches, watch);
-        list_remove(watches, watch);
+        pthread_mutex_lock(&watches->lock);
+        struct watch **at = &watches->list;
+        while (*at != watch) at = &(*at)->next;
+        *at = watch->next;
+        pthread_mutex_unlock(&watches->lock);
+        watch_release(watch);
     }
     arena_free(&arena);
 }
@@ -260,31 +229,11 @@ static int64_t look_at_due(struct watches *watches)
     return next_us;
 }
 
-static void mark_all(struct watches *watches)
-{
-    pthread_mutex_lock(&watches->lock);
-    for (struct watch *watch = watches->list; watch; watch = watch->next) watch->look_us = 0;
-    pthread_cond_signal(&watches->woken);
-    pthread_mutex_unlock(&watches->lock);
-}
-
 static bool is_any_due(const struct watches *watches, int64_t now_us)
 {
     for (const struct watch *watch = watches->list; watch; watch = watch->next)
         if (look_due_us(watches, watch) <= now_us) return true;
     return false;
-}
-
-static void wait_until(struct watches *watches, int64_t until_us)
-{
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    pthread_mutex_lock(&watches->lock);
-    while (!watches->is_closing && !is_any_due(watches, monotonic_us()))
-        if (!watches->list)
-            pthread_cond_wait(&watches->woken, &watches->lock);
-        else if (pthread_cond_timedwait(&watches->woken, &watches->lock, &until) == ETIMEDOUT)
-            break;
-    pthread_mutex_unlock(&watches->lock);
 }
 
 static void *run(void *argument)
@@ -293,8 +242,13 @@ static void *run(void *argument)
     pthread_setname_np(pthread_self(), "quipu-watches");
     for (;;) {
         int64_t next_us = look_at_due(watches);
-        wait_until(watches, next_us);
+        struct timespec until = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
         pthread_mutex_lock(&watches->lock);
+        while (!watches->is_closing && !is_any_due(watches, monotonic_us()))
+            if (!watches->list)
+                pthread_cond_wait(&watches->woken, &watches->lock);
+            else if (pthread_cond_timedwait(&watches->woken, &watches->lock, &until) == ETIMEDOUT)
+                break;
         bool is_closing = watches->is_closing;
         pthread_mutex_unlock(&watches->lock);
         if (is_closing) return NULL;
@@ -316,7 +270,15 @@ void trigger_watch(struct trigger *trigger, const struct trigger_watch *asked)
     struct watches *watches = trigger->watches;
     pthread_mutex_lock(&watches->lock);
     if (!find(watches, asked->name)) {
-        struct watch *watch = watch_new(asked);
+        struct watch *watch = must_zero(1, sizeof *watch);
+        watch->references = 1;
+        watch->name = copy(asked->name);
+        watch->table = copy(asked->table);
+        watch->filter = copy(asked->filter);
+        watch->batch_size = asked->batch_size ? asked->batch_size : BATCH_SIZE;
+        watch->answer = asked->answer;
+        watch->context = asked->context;
+        pthread_mutex_init(&watch->answering, NULL);
         if (asked->waits && !watches->waiters) watches->waiters = rest_workers_new(WAITERS);
         if (asked->waits) watch->waiters = watches->waiters;
         watch->puts_first = asked->puts_first;
@@ -341,11 +303,6 @@ void trigger_unwatch(struct trigger *trigger, const char *name)
         pthread_cond_signal(&watches->woken);
     }
     pthread_mutex_unlock(&watches->lock);
-}
-
-void trigger_look(struct trigger *trigger)
-{
-    mark_all(trigger->watches);
 }
 
 /* ---- opening and closing ---- */
@@ -401,6 +358,9 @@ void watches_close(struct watches *watches)
 void watches_look(struct watches *watches)
 {
     if (!watches->is_running) return;
-    mark_all(watches);
+    pthread_mutex_lock(&watches->lock);
+    for (struct watch *watch = watches->list; watch; watch = watch->next) watch->look_us = 0;
+    pthread_cond_signal(&watches->woken);
+    pthread_mutex_unlock(&watches->lock);
     look_at_due(watches);
 }

@@ -38,15 +38,16 @@ static void check_body(struct slice body, bool is_create, struct arena *arena)
     struct refusal refusal = {0};
     struct settings settings;
     char error[200];
-    if (!mapping_request_parse(body, is_create, arena, &request, &refusal)) {
+    struct rest_call call = {.body = body, .arena = arena};
+    if (!mapping_request_parse(&call, is_create, &request, &refusal)) {
         ensure(refusal.status == 400 && refusal.type && refusal.message.len);
         return;
     }
     settings_defaults(&settings);
-    mapping_request_apply(&request, &settings);
+    mapping_request_apply(&request, arena, &settings);
     settings.id = SLICE("14e0db71-1c0e-4c5e-8d0f-6f0e2f1b7a11");
     settings.stream_arn = settings.function = settings.function_arn = SLICE("x");
-    settings.tags = request.wanted.tags;
+    settings.tags = node_json(&request.nodes[GIVEN_TAGS], arena);
     settings.revision = 1;
     struct mapping *mapping = mapping_new(&settings, error, sizeof error);
     ensure(mapping != NULL);

@@ -114,6 +114,54 @@ TEST(a_folder_keeps_what_was_written_and_is_opened_once)
     remove_folder(base);
 }
 
+TEST(a_folder_that_is_only_read)
+{
+    char base[] = "/tmp/quipu-door-XXXXXX", folder[64], error[700];
+    struct dynamo_options options = {.read_only = true};
+    struct buf reply = {0};
+    CHECK(mkdtemp(base) != NULL);
+    snprintf(folder, sizeof folder, "%s/data", base);
+    CHECK(!dynamo_open(folder, &options, error, sizeof error));
+    CHECK(strstr(error, "does not exist") && access(folder, F_OK) != 0); /* nor is it made */
+    struct dynamo *dynamo = open_or_fail(folder, NULL);
+    CHECK_INT(call(dynamo, "CreateTable", create_table, &reply), 200);
+    CHECK_INT(call(dynamo, "UpdateItem", count_up, &reply), 200);
+    dynamo_close(dynamo);
+    dynamo = open_or_fail(folder, &options);
+    struct dynamo *other = open_or_fail(folder, &options); /* as many readers as like to */
+    CHECK_INT(call(other, "GetItem", get, &reply), 200);
+    CHECK_TEXT(buf_view(&reply), "{\"Item\":{\"n\":{\"N\":\"1\"}}}");
+    /* goes through the writer, and writes nothing */
+    CHECK_INT(call(dynamo, "TransactGetItems",
+                   "{\"TransactItems\":[{\"Get\":{\"TableName\":\"Tab\",\"Key\":{\"k\":{\"S\":\"a\"}},"
+                   "\"ProjectionExpression\":\"n\"}}]}",
+                   &reply),
+              200);
+    CHECK_TEXT(buf_view(&reply), "{\"Responses\":[{\"Item\":{\"n\":{\"N\":\"1\"}}}]}");
+    static const char select[] = "{\"Statements\":[{\"Statement\":\"SELECT n FROM Tab WHERE k = 'a'\"}]}";
+    CHECK_INT(call(dynamo, "BatchExecuteStatement", select, &reply), 200);
+    CHECK_TEXT(buf_view(&reply), "{\"Responses\":[{\"TableName\":\"Tab\",\"Item\":{\"n\":{\"N\":\"1\"}}}]}");
+    static const char selects[] = "{\"TransactStatements\":[{\"Statement\":\"SELECT n FROM Tab WHERE k = 'a'\"}]}";
+    CHECK_INT(call(dynamo, "ExecuteTransaction", selects, &reply), 200);
+    static const char insert[] = "{\"Statements\":[{\"Statement\":\"INSERT INTO Tab VALUE {'k':'b'}\"}]}";
+    CHECK_INT(call(dynamo, "BatchExecuteStatement", insert, &reply), 400);
+    CHECK_INT(call(dynamo, "UpdateItem", count_up, &reply), 400);
+    CHECK(slice_contains(buf_view(&reply), SLICE("AccessDeniedException")));
+    CHECK(slice_contains(buf_view(&reply),
+                         SLICE("the data was opened for reading only, so UpdateItem is refused")));
+    CHECK_INT(call(dynamo, "DeleteTable", "{\"TableName\":\"Tab\"}", &reply), 400);
+    CHECK(!dynamo_open(folder, NULL, error, sizeof error)); /* a writer must be alone */
+    CHECK(strstr(error, "in use"));
+    dynamo_close(other);
+    dynamo_close(dynamo);
+    dynamo = open_or_fail(folder, NULL);
+    CHECK_INT(call(dynamo, "GetItem", get, &reply), 200);
+    CHECK_TEXT(buf_view(&reply), "{\"Item\":{\"n\":{\"N\":\"1\"}}}");
+    dynamo_close(dynamo);
+    buf_free(&reply);
+    remove_folder(base);
+}
+
 TEST(what_cannot_be_opened)
 {
     char error[700];

@@ -79,7 +79,7 @@ static void answer_nothing(void *context, struct http_exchange *exchange)
     http_reply(exchange, 404, SLICE("text/plain"), SLICE(""));
 }
 
-static struct slice refuse_nothing(void *context, int status, const char *reason, struct buf *body)
+static struct slice refuse_nothing(void *context, int *status, const char *reason, struct buf *body)
 {
     (void)context, (void)status, (void)reason, (void)body;
     return SLICE("text/plain");

@@ -18,10 +18,10 @@ static void serve_plain(void *context, struct http_exchange *exchange)
     http_reply(exchange, 404, SLICE("text/plain"), SLICE_NONE);
 }
 
-static struct slice refuse(void *context, int status, const char *reason, struct buf *body)
+static struct slice refuse(void *context, int *status, const char *reason, struct buf *body)
 {
     (void)context;
-    buf_printf(body, "%d %s", status, reason);
+    buf_printf(body, "%d %s", *status, reason);
     return SLICE("text/plain");
 }
 

@@ -496,10 +496,10 @@ static void on_request(void *context, struct http_exchange *exchange)
     http_reply(exchange, status, SLICE("application/json"), SLICE_NONE);
 }
 
-static struct slice on_refusal(void *context, int status, const char *reason, struct buf *body)
+static struct slice on_refusal(void *context, int *status, const char *reason, struct buf *body)
 {
     (void)context;
-    buf_printf(body, "%d %s", status, reason);
+    buf_printf(body, "%d %s", *status, reason);
     return SLICE("text/plain");
 }
 

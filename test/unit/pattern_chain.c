@@ -58,11 +58,11 @@ static void seal_begin(struct flow *flow)
     flow_answer(flow, 200, "{'says':%P,'next':%d}", end.seal, end.next);
 }
 
-enum { LIST_FROM, LIST_PAGE, LIST_MOST, LIST_BACKWARDS };
+enum { LIST_FROM, LIST_PAGE, LIST_COUNT, LIST_BACKWARDS };
 static const struct field list_fields[] = {
     [LIST_FROM] = {"from", IN_QUERY, FIELD_INT, .min = 1, .max = INT64_MAX},
     [LIST_PAGE] = {"page", IN_QUERY, FIELD_INT, .min = 1, .max = INT64_MAX},
-    [LIST_MOST] = {"most", IN_QUERY, FIELD_INT, .max = 1000},
+    [LIST_COUNT] = {"most", IN_QUERY, FIELD_INT, .max = 1000},
     [LIST_BACKWARDS] = {"backwards", IN_QUERY, FIELD_BOOL},
 };
 
@@ -74,7 +74,7 @@ static void list_begin(struct flow *flow)
     struct chain_reader reader = {.chain = &chain,
                                   .from = flow_int_or(flow, LIST_FROM, backwards ? INT64_MAX : 1),
                                   .page = flow_int_or(flow, LIST_PAGE, 0),
-                                  .most = flow_int_or(flow, LIST_MOST, 0),
+                                  .most = flow_int_or(flow, LIST_COUNT, 0),
                                   .backwards = backwards,
                                   .rewinds = true};
     struct chain_end end;

@@ -224,6 +224,17 @@ TEST(group_conditions_that_are_odd)
     buf_put(&body, "\"}}}", 5);
     asks(&patterns, "PUT /v1/groups/g", body.data);
     CHECK_INT(patterns.call.status, 400);
+    for (int last = 0; last < 2; last++) { /* with as many names as it may have; the last of it never holds */
+        body.len = 0;
+        buf_printf(&body, "{\"complete\":{\"when\":{\"values\":{\":v\":1%s},\"expression\":\"#count>:v",
+                   last ? ",\":w\":\"x\"" : "");
+        for (int i = 0; i < 8; i++) buf_text(&body, " and #count>:v");
+        buf_slice(&body, last ? SLICE(" and #count>:w") : SLICE(" and #count>:v"));
+        buf_put(&body, "\"}}}", 5);
+        reply = asks(&patterns, "PUT /v1/groups/g", body.data);
+        CHECK_INT(patterns.call.status, last ? 400 : 200);
+        CHECK(!last || slice_contains(reply, SLICE("count is a number, which it compares with \\\"x\\\"")));
+    }
     buf_free(&body);
     patterns_close(&patterns);
 }

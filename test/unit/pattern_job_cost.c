@@ -169,6 +169,51 @@ TEST(job_cost_of_progress_is_that_of_a_summary)
     patterns_close(&patterns);
 }
 
+/* Where the tasks are that are done: by ranges of whole leaves, which costs what the progress does. */
+TEST(job_progress_by_ranges)
+{
+    struct patterns patterns;
+    struct buf body = {0};
+    struct spent progress = {0}, ranges = {0};
+    patterns_open(&patterns);
+    asks(&patterns, "PUT /v1/jobs/j", "{\"total\":10000,\"first\":1,\"tolerate\":10}");
+    for (int from = 1; from <= 6000; from += 1000) {
+        body.len = 0;
+        buf_text(&body, "{\"tasks\":[");
+        for (int i = 0; i < 1000; i++) buf_printf(&body, "%s%d", i ? "," : "", from + i);
+        buf_put(&body, "]}", 3);
+        asks(&patterns, "POST /v1/jobs/j/done", body.data);
+        CHECK_INT(patterns.call.status, 200);
+    }
+    asks(&patterns, "POST /v1/jobs/j/failed", "{\"task\":10000,\"reason\":\"no ink\"}");
+    spend(&patterns, "GET /v1/jobs/j?progress=1&cost=1", NULL, &progress);
+    spend(&patterns, "GET /v1/jobs/j?ranges=4&cost=1", NULL, &ranges);
+    CHECK(ranges.reads <= progress.reads);
+    struct slice reply = asks(&patterns, "GET /v1/jobs/j?ranges=4", NULL);
+    CHECK(slice_contains(reply, SLICE("\"exact\":false"))); /* more than 16 leaves are not full */
+    CHECK(slice_contains(reply, SLICE("\"ranges\":{\"tasks\":2560,\"done\":[2560,2560,")));
+    CHECK(slice_contains(reply, SLICE(",0],\"failed\":[0,0,0,1]}")));
+    reply = asks(&patterns, "GET /v1/jobs/j?ranges=4&exact=1", NULL);
+    CHECK(slice_contains(reply,
+                         SLICE("\"ranges\":{\"tasks\":2560,\"done\":[2560,2560,880,0],\"failed\":[0,0,0,1]}")));
+    for (int from = 6001; from <= 10000; from += 1000) {
+        body.len = 0;
+        buf_text(&body, "{\"tasks\":[");
+        for (int i = 0; i < 1000 - (from == 9001); i++) buf_printf(&body, "%s%d", i ? "," : "", from + i);
+        buf_put(&body, "]}", 3);
+        asks(&patterns, "POST /v1/jobs/j/done", body.data);
+    }
+    reply = asks(&patterns, "GET /v1/jobs/j?ranges=1", NULL); /* a job that has ended tells them, too */
+    CHECK(slice_contains(reply, SLICE("\"state\":\"COMPLETE\"")));
+    CHECK(slice_contains(reply, SLICE("\"ranges\":{\"tasks\":10240,\"done\":[9999],\"failed\":[1]}")));
+    asks(&patterns, "PUT /v1/jobs/named", "{\"tasks\":[\"a\",\"b\"]}");
+    CHECK(!slice_contains(asks(&patterns, "GET /v1/jobs/named?ranges=1", NULL), SLICE("ranges")));
+    asks(&patterns, "GET /v1/jobs/j?ranges=10001", NULL);
+    CHECK_INT(patterns.call.status, 400);
+    buf_free(&body);
+    patterns_close(&patterns);
+}
+
 /* The total is not known yet: what the first leaves have reported is there when there are many. */
 TEST(job_progress_without_a_total)
 {

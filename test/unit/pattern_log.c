@@ -93,6 +93,10 @@ TEST(log_refuses_bad_events)
                   "bad-request");
     CHECK_REFUSES(&patterns, "POST /v1/logs/l", "{\"key\":\"a\",\"events\":[{\"key\":\"a\"}]}", 400,
                   "bad-request");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"key\":\"a\",\"data\":{\"b\":[1e200]}}", 400,
+               "{\"error\":\"bad-request\",\"message\":\"data cannot be stored: a number is too large.\"}");
+    CHECK_ASKS(&patterns, "POST /v1/logs/l", "{\"events\":[{\"key\":\"a\"},{\"key\":\"a\",\"data\":[1e200]}]}", 400,
+               "{\"error\":\"bad-request\",\"message\":\"event 1: data cannot be stored: a number is too large.\"}");
     struct buf large = {0};
     buf_text(&large, "{\"events\":[{\"key\":\"a\"},{\"key\":\"b\",\"data\":\"");
     for (int i = 0; i < 400 * 1024; i++) buf_byte(&large, 'x');

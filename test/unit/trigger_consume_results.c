@@ -110,6 +110,8 @@ TEST(a_document_has_lambdas_form)
                      "\\\"condition\\\":\\\"RetryAttemptsExhausted\\\",\\\"approximateInvokeCount\\\":1},"
                      "\\\"responseContext\\\":{\\\"statusCode\\\":200,"
                      "\\\"executedVersion\\\":\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"},"
+                     "\\\"responsePayload\\\":{\\\"errorType\\\":\\\"Error\\\",\\\"errorMessage\\\":"
+                     "\\\"as told\\\"},"
                      "\\\"version\\\":\\\"1.0\\\","
                      "\\\"timestamp\\\":\\\"2026-11-15T04:13:25.340Z\\\","
                      "\\\"DDBStreamBatchInfo\\\":{\\\"shardId\\\":\\\"shardId-"));

@@ -17,15 +17,11 @@ struct fixture {
     char removed[40];
 };
 
-/* The trigger is the fixture's first member. */
-static struct fixture *fixture_of(struct trigger *trigger)
+/* The consumer that is told of mappings is the fixture itself. */
+static bool resolve(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
+                    struct slice *name)
 {
-    return (struct fixture *)trigger;
-}
-
-static bool resolve(struct trigger *trigger, struct slice function, struct arena *arena, struct slice *arn)
-{
-    (void)trigger;
+    (void)func, (void)name;
     const char *mark = memmem(function.data, function.len, "function:", 9);
     if (mark) function = slice_from(function, (size_t)(mark + 9 - function.data));
     if (slice_starts(function, SLICE("missing"))) return false;
@@ -33,23 +29,23 @@ static bool resolve(struct trigger *trigger, struct slice function, struct arena
     return true;
 }
 
-static const char *destination_refused(struct trigger *trigger, struct slice destination)
+static const char *destination_refused(struct func *func, struct slice destination)
 {
-    (void)trigger;
+    (void)func;
     return slice_contains(destination, SLICE(":sqs:")) ? NULL : "it is no queue";
 }
 
-static void take_set(struct trigger *trigger, struct mapping *mapping)
+static void take_set(struct consumer *consumer, struct mapping *mapping)
 {
-    struct fixture *fixture = fixture_of(trigger);
+    struct fixture *fixture = (struct fixture *)consumer;
     mapping_release(fixture->last);
     fixture->last = mapping_keep(mapping);
     fixture->sets++;
 }
 
-static void take_removal(struct trigger *trigger, struct slice id)
+static void take_removal(struct consumer *consumer, struct slice id)
 {
-    struct fixture *fixture = fixture_of(trigger);
+    struct fixture *fixture = (struct fixture *)consumer;
     snprintf(fixture->removed, sizeof fixture->removed, "%.*s", SLICE_ARG(id));
     fixture->removes++;
 }
@@ -65,6 +61,7 @@ static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool sh
                     .region = SLICE("us-east-1"),
                     .account = SLICE("000000000000")}};
     fixture->trigger.workers = rest_workers_new(2);
+    fixture->trigger.consumer = (struct consumer *)fixture;
     fixture->trigger.mappings = mappings_new(&fixture->trigger, &world, error, sizeof error);
     if (!fixture->trigger.mappings) test_failed(__FILE__, __LINE__, "%s", error);
     mappings_start(fixture->trigger.mappings);
@@ -322,9 +319,10 @@ TEST(sources_and_functions_must_be_there)
                 "arn:aws:sqs:us-east-1:000000000000:q");
     check_error(&fixture,
                 "{\"EventSourceArn\":\"orders\",\"FunctionName\":\"f\",\"StartingPosition\":\"LATEST\","
-                "\"DestinationConfig\":{\"OnFailure\":{\"Destination\":\"arn:aws:x\"}}}",
+                "\"DestinationConfig\":{\"OnFailure\":{\"Destination\":\"arn:aws:x:us-east-1:000000000000:y\"}}}",
                 400, "InvalidParameterValueException",
-                "Invalid request provided: the destination arn:aws:x cannot be used: it is no queue");
+                "Invalid request provided: the destination arn:aws:x:us-east-1:000000000000:y cannot be used: it is "
+                "no queue");
     CHECK_INT(fixture.sets, 0);
     fixture_close(&fixture);
     dynamo_close(dynamo);
@@ -654,6 +652,52 @@ TEST(mappings_have_tags)
         .arena = &answer.arena};
     CHECK(!mapping_tags_serve(&fixture.trigger, &other));
     arena_free(&answer.arena);
+    fixture_close(&fixture);
+    dynamo_close(dynamo);
+}
+
+static void check_move(struct fixture *fixture, const char *id, const char *body, int status, const char *message)
+{
+    struct answer answer;
+    char path[110];
+    snprintf(path, sizeof path, ROOT "/%s/move", id);
+    ask(fixture, &answer, "POST", path, "", body);
+    CHECK_INT(answer.call.status, status);
+    if (message && !slice_contains(buf_view(&answer.reply), slice_of(message)))
+        test_failed(__FILE__, __LINE__, "%.*s", SLICE_ARG(buf_view(&answer.reply)));
+    answer_free(&answer);
+}
+
+TEST(a_move_is_a_change_of_the_mapping_and_comes_once_for_a_token)
+{
+    struct dynamo *dynamo = open_database();
+    struct fixture fixture;
+    char id[40];
+    fixture_open(&fixture, dynamo, false);
+    make(&fixture, "orders", "f", "", id);
+    CHECK_INT(fixture.last->move.number, 0);
+    check_move(&fixture, id, "{\"To\":\"start\",\"ClientToken\":\"one\"}", 202, "\"State\":\"Updating\"");
+    CHECK_INT(fixture.last->move.number, 2);
+    CHECK_TEXT(fixture.last->move.to, "TRIM_HORIZON");
+    check_move(&fixture, id, "{\"To\":\"start\",\"ClientToken\":\"one\"}", 202, NULL);
+    CHECK_INT(fixture.last->move.number, 2);
+    check_move(&fixture, id, "{\"To\":\"end\"}", 202, NULL);
+    CHECK_INT(fixture.last->move.number, 4);
+    CHECK_TEXT(fixture.last->move.to, "LATEST");
+    CHECK_INT(fixture.last->move.since_ms, 0);
+    check_move(&fixture, id, "{\"To\":\"2026-11-15T03:42:06Z\"}", 202, NULL);
+    CHECK_INT(fixture.last->move.since_ms, 1794714126000);
+    int64_t number = fixture.last->move.number;
+    check_move(&fixture, id, "{\"To\":\"start\",\"ShardId\":\"shardId-none\"}", 400, "has no shard shardId-none");
+    check_move(&fixture, id, "{\"To\":\"yesterday\"}", 400, "To should be start, end, a time");
+    check_move(&fixture, id, "{\"To\":\"99999999999999999999999\"}", 400, "sequence number");
+    check_move(&fixture, id, "{}", 400, "to");
+    check_move(&fixture, "no-such", "{\"To\":\"start\"}", 404, NULL);
+    CHECK_INT(fixture.last->move.number, number);
+    fixture_close(&fixture); /* what is written down is there for the next one */
+    fixture_open(&fixture, dynamo, false);
+    CHECK_INT(fixture.last->move.number, number);
+    CHECK_INT(fixture.last->move.since_ms, 1794714126000);
     fixture_close(&fixture);
     dynamo_close(dynamo);
 }

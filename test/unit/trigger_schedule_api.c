@@ -80,17 +80,24 @@ static void refused(const char *body, const char *message)
     "1 validation error detected: Value " value " at '" member                                               \
     "' failed to satisfy constraint: Member must " rule
 
+#define NULLS                                                                                                \
+    "Value null at 'flexibleTimeWindow' failed to satisfy constraint: Member must not be null; "             \
+    "Value null at 'scheduleExpression' failed to satisfy constraint: Member must not be null; "             \
+    "Value null at 'target' failed to satisfy constraint: Member must not be null"
+
 // clang-format off
 static const char *const bad_bodies[][2] = {
-    {"", "The body is no JSON object"},
-    {"[]", "The body is no JSON object"},
-    {"{\"ScheduleExpression\":\"rate(1 day)\"," TARGET, "The body is no JSON object"},
-    {"{\"ScheduleExpression\":5," TARGET "}", "'ScheduleExpression' is of the wrong type"},
-    {"{\"Target\":\"f\"}", "'Target' is of the wrong type"},
-    {"{\"StartDate\":true}", "'StartDate' is of the wrong type"},
-    {"{\"StartDate\":-5}", "'StartDate' is of the wrong type"},
-    {"{\"StartDate\":1e300}", "'StartDate' is of the wrong type"},
-    {"{}", VALUE("null", "flexibleTimeWindow", "not be null")},
+    {"", "3 validation errors detected: " NULLS},
+    {"[]", "START_ARRAY can not be converted to an Object"},
+    {"{\"ScheduleExpression\":\"rate(1 day)\"," TARGET,
+     "Could not parse request body into json: unexpected end at byte 92"},
+    {"{\"ScheduleExpression\":5," TARGET "}", "NUMBER_VALUE can not be converted to a String"},
+    {"{\"Target\":\"f\"}", "STRING_VALUE can not be converted to an Object"},
+    {"{\"StartDate\":true}", "TRUE_VALUE can not be converted to a Timestamp"},
+    {"{\"StartDate\":-5}", "NUMBER_VALUE can not be converted to a Timestamp"},
+    {"{\"StartDate\":1e300}", "NUMBER_VALUE can not be converted to a Timestamp"},
+    {"{\"StartDate\":\"soon\"}", "STRING_VALUE can not be converted to a Timestamp"},
+    {"{}", "3 validation errors detected: " NULLS},
     {"{" TARGET "}", VALUE("null", "scheduleExpression", "not be null")},
     {"{\"ScheduleExpression\":\"x\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"}}",
      VALUE("null", "target", "not be null")},
@@ -123,7 +130,7 @@ static const char *const bad_bodies[][2] = {
      VALUE("'59'", "target.retryPolicy.maximumEventAgeInSeconds", "have value greater than or equal to 60")},
     {"{\"ScheduleExpression\":\"rate(1 day)\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
      "\"Target\":{\"Arn\":\"f\",\"RetryPolicy\":{\"MaximumEventAgeInSeconds\":60.5}}}",
-     "'MaximumEventAgeInSeconds' is of the wrong type"},
+     "NUMBER_VALUE can not be converted to an Integer"},
     {"{\"ScheduleExpression\":\"rate(1 day)\",\"FlexibleTimeWindow\":{\"Mode\":\"OFF\"},"
      "\"Target\":{\"Arn\":\"arn:aws:sqs:us-east-1:123456789012:queue\"}}",
      "Provided Arn is not in correct format. 'arn:aws:sqs:us-east-1:123456789012:queue' is no function: "
@@ -240,6 +247,26 @@ TEST(an_update_replaces_everything)
     expect(&world, "GET", "/schedules/s", "", 200,
            "\"CreationDate\":1748736000.000,\"LastModificationDate\":1748736060.000,"
            "\"NextDueTime\":1748750400.000,\"ActionAfterCompletion\":\"NONE\",\"MissedRuns\":\"LATEST\"");
+    world_close(&world);
+}
+
+/* The next of them, in the zone, up to the end. */
+TEST(due_times_to_come)
+{
+    begin();
+    schedule_make(&world, "s", "cron(0 3 * * ? *)", "");
+    expect(&world, "GET", "/schedules/s?next=3", "", 200,
+           "\"NextDueTimes\":[1748746800.000,1748833200.000,1748919600.000]}");
+    schedule_make(&world, "r", "rate(1 hour)", ",\"EndDate\":1748744000");
+    expect(&world, "GET", "/schedules/r?next=100", "", 200,
+           "\"NextDueTimes\":[1748736000.000,1748739600.000,1748743200.000]}");
+    schedule_make(&world, "once", "at(2025-07-01T00:00:00)", "");
+    expect(&world, "GET", "/schedules/once?next=10", "", 200, "\"NextDueTimes\":[1751328000.000]}");
+    schedule_make(&world, "off", "rate(1 hour)", ",\"State\":\"DISABLED\"");
+    expect(&world, "GET", "/schedules/off?next=10", "", 200, "\"NextDueTimes\":[]}");
+    expect(&world, "GET", "/schedules/s?next=0", "", 400, "at 'next'");
+    expect(&world, "GET", "/schedules/s?next=101", "", 400, "at 'next'");
+    expect(&world, "GET", "/schedules/s?next=x", "", 400, NULL);
     world_close(&world);
 }
 
@@ -511,7 +538,7 @@ TEST(tags_of_groups)
     expect(&world, "GET", arn, "", 200, "{\"Tags\":[{\"Key\":\"b c\",\"Value\":\"2\"}]}");
     expect(&world, "DELETE", arn, "", 400, "at 'tagKeys'");
     expect(&world, "POST", arn, "{}", 400, "at 'tags'");
-    expect(&world, "POST", arn, "{\"Tags\":[{\"Key\":\"a\"}]}", 400, "at 'tags.member.value'");
+    expect(&world, "POST", arn, "{\"Tags\":[{\"Key\":\"a\"}]}", 400, "at 'tags.1.member.value'");
     expect(&world, "GET", "/tags/arn:aws:scheduler:us-east-1:000000000000:schedule-group/work", "", 200,
            "b c");
     expect(&world, "GET", "/tags/arn:aws:scheduler:us-east-1:000000000000:schedule/work/s", "", 400,

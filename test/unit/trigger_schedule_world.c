@@ -88,9 +88,10 @@ static bool world_has_transactions(void *self)
     return ((struct world_server *)self)->world->has_transactions;
 }
 
-static bool world_resolve(void *self, struct slice function, struct arena *arena)
+static bool world_resolve(struct func *self, struct slice function, struct arena *arena, struct slice *arn,
+                          struct slice *name)
 {
-    (void)arena;
+    (void)arena, (void)arn, (void)name;
     return ((struct world *)self)->has_function && slice_starts(function, SLICE("f"));
 }
 
@@ -107,25 +108,31 @@ static void put_count(struct world *world, struct buf *members, const char *tabl
             payload);
 }
 
-static unsigned world_queue_put(void *self, struct slice function, struct slice payload, struct slice id,
-                                struct buf *members)
+static unsigned world_queue_put(struct func *self, struct slice function, struct slice payload,
+                                struct slice cause, struct slice id, struct buf *members)
 {
-    (void)function;
-    put_count(self, members, "calls", id, payload);
+    (void)function, (void)cause;
+    put_count((struct world *)self, members, "calls", id, payload);
     return 1;
 }
 
-static bool world_dead_letter(void *self, struct slice destination, struct slice document, struct slice id,
+static bool world_dead_letter(struct func *self, struct slice destination, struct slice document, struct slice id,
                               const struct func_call *call, struct buf *members, unsigned *count)
 {
     (void)destination;
     CHECK(call->function.len && slice_contains(document, call->payload));
-    put_count(self, members, "letters", id, document);
+    put_count((struct world *)self, members, "letters", id, document);
     *count = 1;
     return true;
 }
 
-static void world_wake(void *self)
+static const char *world_destination_fault(struct func *self, struct slice destination)
+{
+    (void)self, (void)destination;
+    return NULL;
+}
+
+static void world_wake(struct func *self)
 {
     ((struct world *)self)->wakes++;
 }
@@ -179,9 +186,10 @@ struct schedules *schedules_of(struct world *world, unsigned nth)
 
 void server_open(struct world *world, unsigned nth)
 {
-    const struct schedule_doors doors = {world, world_resolve, world_queue_put, world_dead_letter,
-                                         world_wake};
+    const struct schedule_doors doors = {world_resolve, world_queue_put, world_destination_fault,
+                                         world_dead_letter, world_wake};
     struct world_server *server = &world->servers[nth];
+    server->trigger.options.func = (struct func *)world;
     const struct task_environment environment = {.self = server,
                                                  .begin = world_begin,
                                                  .turn_end = world_turn_end,

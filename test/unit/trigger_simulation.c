@@ -4,11 +4,13 @@
  * change.
  *
  * The function returns writes that append each record's number to a list of its key. In the end every list
- * must hold the records of its key, each once, in order. There are three kinds of plays: *plain* ones retry
+ * must hold the records of its key, each once, in order. There are four kinds of plays: *plain* ones retry
  * for ever; in those with *poison* some records always fail and must be in the destination, each once, and
  * nowhere else; in those with *windows* the numbers are gathered in the state of a tumbling window and
- * written by its last call. Some plays have a filter; what it keeps out must be in no list. All of it is played
- * where there are transactions, and where there are none. */
+ * written by its last call; in those with *moves* the mapping is moved back to the start now and then, servers hear of
+ * it one after the other, and each list is begun anew, from its first record, at most so often. Some plays have a
+ * filter; what it keeps out must be in no list. All of it is played where there are transactions, and where there are
+ * none. */
 #include "unit/trigger_simulation.h"
 
 #include <stdlib.h>
@@ -57,6 +59,7 @@ static struct mapping *make_mapping(struct play *play)
     mapping->bisect = play->bisects;
     mapping->revision = ++play->revision;
     mapping->enabled = !play->is_disabled;
+    if (play->move) mapping->move = (struct mapping_move){.number = play->move, .to = SLICE("TRIM_HORIZON")};
     if (play->has_filter)
         stage_add_filter(mapping, "{\"dynamodb\":{\"Keys\":{\"sk\":{\"N\":[\"0\",\"1\",\"2\",\"3\"]}}}}");
     if (play->kind == PLAY_WINDOWS) mapping->tumbling_ms = 2000;
@@ -104,8 +107,22 @@ static void change_mapping(struct play *play)
 {
     play->is_disabled = play_chance(play, 300) && play->trouble;
     play->lanes = 1 + (uint32_t)random_below(&play->stage.random, 4);
-    for (unsigned i = 0; i < play->actors; i++)
-        if (play->stage.actors[i].consumer) stage_set(&play->stage.actors[i], make_mapping(play));
+    if (play->kind == PLAY_MOVES && play->trouble && play_chance(play, 700)) {
+        play->move = (int64_t)play->revision + 1;
+        play->moves++;
+    }
+    for (unsigned i = 0; i < play->actors; i++) {
+        play->unheard[i] = play->kind == PLAY_MOVES && play->trouble;
+        if (!play->unheard[i] && play->stage.actors[i].consumer) stage_set(&play->stage.actors[i], make_mapping(play));
+    }
+}
+
+static void hear_of_change(struct play *play)
+{
+    unsigned number = (unsigned)random_below(&play->stage.random, play->actors);
+    bool is_news = play->unheard[number] && play->stage.actors[number].consumer;
+    play->unheard[number] = false;
+    if (is_news) stage_set(&play->stage.actors[number], make_mapping(play));
 }
 
 static void perform_some(struct play *play)
@@ -141,6 +158,7 @@ static void storm_step(struct play *play)
 {
     unsigned chance = (unsigned)random_below(&play->stage.random, PER_MILLE);
     play->steps++;
+    if (play->kind == PLAY_MOVES && play_chance(play, 10)) hear_of_change(play);
     if (chance < 400)
         perform_some(play);
     else if (chance < 800)
@@ -153,7 +171,7 @@ static void storm_step(struct play *play)
         crash_or_start(play);
     else if (chance < 999)
         split(play);
-    else if (play_chance(play, 200))
+    else if (play_chance(play, play->kind == PLAY_MOVES ? 600 : 200))
         change_mapping(play);
 }
 
@@ -193,6 +211,32 @@ static void check_lists(struct play *play)
     }
     buf_free(&list);
     buf_free(&expected);
+}
+
+/* Each list is a few passes over the records of its key in their order, and the last pass has them all. */
+static void check_passes(struct play *play)
+{
+    struct buf list = {0};
+    for (unsigned key = 0; key < PLAY_KEYS; key++) {
+        unsigned numbers[PLAY_RECORDS], count = 0, at = 0, passes = 0;
+        char pk[16];
+        bool is_good = true;
+        snprintf(pk, sizeof pk, "key-%u", key);
+        for (unsigned i = 0; i < play->written; i++)
+            if (play->key_of[i] == key && !is_filtered_out(play, i)) numbers[count++] = i;
+        read_list(play, pk, &list);
+        buf_byte(&list, '\0');
+        for (char *text = list.data; is_good && *text == 'n';) {
+            unsigned number = (unsigned)strtoul(text + 1, &text, 10);
+            text++;
+            if (!at || at == count || numbers[at] != number) at = 0, passes++;
+            is_good = at < count && numbers[at++] == number;
+        }
+        if (!is_good || at != count || passes > play->moves + 1)
+            test_failed(__FILE__, __LINE__, "seed %llu, %s, %u moves, %u records, %u of them in pass %u: %s",
+                        (unsigned long long)play->seed, pk, play->moves, count, at, passes, list.data);
+    }
+    buf_free(&list);
 }
 
 static void check_documents(struct play *play)
@@ -280,14 +324,17 @@ static unsigned run_play(uint64_t seed, enum play_kind kind, unsigned how)
     start_actor(&play, 0);
     for (unsigned i = 0; i < 8000; i++) storm_step(&play);
     calm_down(&play);
-    check_lists(&play);
+    if (kind == PLAY_MOVES)
+        check_passes(&play);
+    else
+        check_lists(&play);
     if (kind == PLAY_POISON) check_documents(&play);
     check_positions(&play);
     if (getenv("SIMULATION_TELLS"))
         printf("seed %llu: %u records, %u invocations, %u calls, %u crashes, %u stops, %u mishaps, "
-               "%u splits, %u jumps\n",
+               "%u splits, %u jumps, %u moves\n",
                (unsigned long long)seed, play.written, play.stage.invocations, play.stage.calls, play.crashes,
-               play.stops, play.mishaps, play.splits, play.jumps);
+               play.stops, play.mishaps, play.splits, play.jumps, play.moves);
     stage_close(&play.stage);
     return play.steps;
 }
@@ -330,6 +377,16 @@ TEST(simulated_windows_lose_and_repeat_nothing)
 TEST(simulated_windows_lose_and_repeat_nothing_together)
 {
     run_plays(PLAY_WINDOWS, TOGETHER, "windows, together");
+}
+
+TEST(simulated_moves_begin_every_list_anew_and_in_order)
+{
+    run_plays(PLAY_MOVES, ALONE, "moves, alone");
+}
+
+TEST(simulated_moves_begin_every_list_anew_together)
+{
+    run_plays(PLAY_MOVES, TOGETHER, "moves, together");
 }
 
 /* ---- the same without transactions ---- */

@@ -7,7 +7,7 @@
 #define PLAY_KEYS    12
 #define PLAY_RECORDS 4000
 
-enum play_kind { PLAY_PLAIN, PLAY_POISON, PLAY_WINDOWS };
+enum play_kind { PLAY_PLAIN, PLAY_POISON, PLAY_WINDOWS, PLAY_MOVES };
 
 struct play {
     struct stage stage;
@@ -21,6 +21,9 @@ struct play {
     uint64_t revision;
     unsigned written;
     unsigned char key_of[PLAY_RECORDS]; /* of the nth write */
+    int64_t move;                /* the number of the last move back to the start */
+    bool unheard[STAGE_ACTORS];  /* of the last change */
+    unsigned moves;
     unsigned steps, crashes, stops, splits, jumps, mishaps;
 };
 

@@ -189,14 +189,14 @@ static void finish(void *self, struct dynamo_call *call)
     (void)call;
 }
 
-static void invoke(void *self, struct invocation *invocation)
+static void invoke(struct func *self, struct invocation *invocation)
 {
-    struct act *act = add_act(self);
+    struct act *act = add_act((struct actor *)self);
     act->invocation = invocation;
     act->ready_us += act->actor->stage->function_us;
 }
 
-static bool destination(void *self, struct slice where, struct slice document, struct slice id,
+static bool destination(struct func *self, struct slice where, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count)
 {
     (void)self;
@@ -214,7 +214,7 @@ static bool destination(void *self, struct slice where, struct slice document, s
     return true;
 }
 
-static void wake_queue(void *self)
+static void wake_queue(struct func *self)
 {
     ((struct actor *)self)->stage->queue_wakes++;
 }
@@ -229,29 +229,29 @@ static int64_t ticks_us(void *self)
     return ((struct actor *)self)->stage->ticks_us;
 }
 
-static uint64_t news(void *self)
+static uint64_t news(struct engine *self)
 {
     return engine_stream_next(((struct actor *)self)->stage->engine);
 }
 
-static void note_result(void *self, struct slice id, const char *result)
+static void note_result(struct mappings *self, struct slice id, const char *result)
 {
-    struct actor *actor = self;
+    struct actor *actor = (struct actor *)self;
     (void)id;
     snprintf(actor->result, sizeof actor->result, "%s", result);
 }
 
-static void reached(void *self, struct slice id, enum mapping_state state)
+static void reached(struct mappings *self, struct slice id, enum mapping_state state)
 {
-    struct actor *actor = self;
+    struct actor *actor = (struct actor *)self;
     (void)id;
     actor->state = state;
     actor->states_told++;
 }
 
-static void stream_over(void *self, struct slice id, struct slice arn, bool is_over)
+static void stream_over(struct mappings *self, struct slice id, struct slice arn, bool is_over)
 {
-    struct actor *actor = self;
+    struct actor *actor = (struct actor *)self;
     (void)id;
     (void)arn;
     actor->is_over = is_over;
@@ -294,15 +294,15 @@ void stage_add_filter(struct mapping *mapping, const char *pattern)
 
 /* ---- consumers ---- */
 
-static bool allows_loops(void *self, struct slice function)
+static bool allows_loops(struct func *self, struct slice function)
 {
-    const struct actor *actor = self;
+    const struct actor *actor = (struct actor *)self;
     return actor->stage->allows_loops && slice_equal(function, SLICE("worker"));
 }
 
-static void log_to(void *self, struct slice function, struct slice line)
+static void log_to(struct func *self, struct slice function, struct slice line)
 {
-    const struct actor *actor = self;
+    const struct actor *actor = (struct actor *)self;
     CHECK_TEXT(function, "worker");
     buf_slice(&actor->stage->log, line);
 }
@@ -322,7 +322,9 @@ struct actor *stage_start(struct stage *stage, unsigned number)
                                        .now_ms = now_ms,
                                        .ticks_us = ticks_us,
                                        .has_transactions = has_transactions};
-    struct environment world = {.self = actor,
+    struct environment world = {.func = (struct func *)actor,
+                                 .engine = (struct engine *)actor,
+                                 .mappings = (struct mappings *)actor,
                                  .invoke = invoke,
                                  .destination = destination,
                                  .wake_queue = wake_queue,
@@ -363,7 +365,7 @@ void stage_crash(struct stage *stage, struct actor *actor)
         if (act->call)
             task_call_drop(act->call);
         else
-            batch_call_drop(act->invocation);
+            act->invocation->done(act->invocation);
         forget_act(stage, i);
     }
     consumer_free(actor->consumer);

@@ -270,7 +270,6 @@ TEST(a_table_that_is_made_again_is_read_from_its_beginning)
     while (tell(&copier, "DescribeTable", "{\"TableName\":\"things\"}") == 200) usleep(1000);
     make_table(&copier, "things");
     put_things(&copier, 0, 20);
-    trigger_look(copier.trigger);
     wait_until_idle(&copier);
     check_copies(&copier, 40);
     struct buf metrics = {0};
