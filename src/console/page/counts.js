@@ -1,0 +1,84 @@
+// The numbers in the rail: what is open, and in red what is wrong. Asked for seldom, and never by a hidden tab.
+
+import {request, server} from './api.js';
+import {text} from './dom.js';
+import {count} from './format.js';
+import {live} from './live.js';
+import {every} from './parts.js';
+import {tableNames} from './table.js';
+
+const HERE_MS = 10e3;
+const ELSEWHERE_MS = 120e3; // each request costs money on a service
+const MOST = 1000;
+
+// A list's length; with a state, of those in it.
+const lengthOf = (path, member) => async () => ((await request('GET', path))?.[member] ?? []).length;
+
+const tables = async () => (await tableNames(MOST)).filter(name => !name.startsWith(server.info.prefix)).length;
+
+// functions: only where the server runs them.
+const COUNTS = {
+    tables: {open: tables},
+    functions: {
+        functions: true,
+        open: async () => (await request('GET', '/2016-08-19/account-settings')).AccountUsage.FunctionCount,
+    },
+    triggers: {
+        functions: true,
+        open: lengthOf('/2015-03-31/event-source-mappings/', 'EventSourceMappings'),
+        wrong: async () =>
+            (await request('GET', '/2015-03-31/event-source-mappings/')).EventSourceMappings.filter(
+                one => one.State === 'Enabled' && one.LastProcessingResult?.startsWith('PROBLEM'),
+            ).length,
+    },
+    queues: {
+        open: async () => live.samples.at(-1)?.queue ?? 0,
+        wrong: async () => live.samples.at(-1)?.dead ?? 0,
+    },
+    schedules: {functions: true, open: lengthOf('/schedules', 'Schedules')},
+    jobs: {open: lengthOf('/v1/jobs?state=open', 'jobs'), wrong: lengthOf('/v1/jobs?state=failed', 'jobs')},
+    groups: {open: lengthOf('/v1/groups', 'groups')},
+    periods: {open: lengthOf('/v1/periods', 'periods')},
+    work: {open: lengthOf('/v1/work', 'queues')},
+    leases: {open: lengthOf('/v1/leases', 'leases')},
+    logs: {open: lengthOf('/v1/logs', 'logs')},
+    counters: {open: lengthOf('/v1/counters', 'counters')},
+    documents: {open: lengthOf('/v1/documents', 'collections')},
+    boards: {open: lengthOf('/v1/boards', 'boards')},
+};
+
+export const counts = {};
+
+export function startCounts(names) {
+    const {signal} = new AbortController();
+    every(
+        server.info.engine?.kind === 'remote' ? ELSEWHERE_MS : HERE_MS,
+        async () => {
+            for (const name of names) {
+                const asked = COUNTS[name],
+                    place = document.getElementById(`count-${name}`);
+                if (!asked || (asked.functions && !server.info.functions)) continue;
+                try {
+                    const open = await asked.open(),
+                        wrong = asked.wrong ? await asked.wrong() : 0;
+                    counts[name] = {open, wrong};
+                    text(
+                        place,
+                        wrong
+                            ? `${count(open)} ✕ ${count(wrong)}`
+                            : open >= MOST
+                              ? `${count(MOST)}+`
+                              : open
+                                ? count(open)
+                                : '',
+                    );
+                    place.classList.toggle('failed', wrong > 0);
+                    place.title = wrong ? `${count(open)} open, ${count(wrong)} failed` : '';
+                } catch {
+                    text(place, '');
+                }
+            }
+        },
+        signal,
+    );
+}

@@ -1,0 +1,158 @@
+// A job as cells, one for each task, or for each range of tasks of a large job, filled by what is done and failed of
+// it. Of a small job the tasks that are missing and failed are asked for; what each range of a large one has comes with
+// the job, by RANGES_WANTED in its query.
+
+import {at, request} from './api.js';
+import {h, style, text} from './dom.js';
+import {count} from './format.js';
+
+const MOST_CELLS = 10000; // a job with more tasks is shown by ranges
+const RANGES = 1000;
+export const RANGES_WANTED = `ranges=${RANGES}`;
+
+export function jobPicture(id, signal) {
+    const canvas = h('canvas.job-cells', {role: 'img'});
+    const said = h('p.job-said');
+    const element = h('div', canvas, said);
+    let job = null,
+        total = 0,
+        perCell = 1,
+        done = [], // of each cell
+        failed = [],
+        isOrdered = true, // a cell stands for certain tasks
+        pointed = -1, // the cell under the pointer
+        side = 10,
+        across = 1;
+
+    const sizeOf = i => Math.min(perCell, total - i * perCell);
+
+    function draw() {
+        const width = canvas.clientWidth || 600,
+            ratio = devicePixelRatio || 1;
+        const room = width * 260;
+        side = Math.max(4, Math.min(16, Math.floor(Math.sqrt(room / Math.max(1, done.length)))));
+        across = Math.max(1, Math.floor(width / side));
+        const height = Math.ceil(done.length / across) * side;
+        canvas.style.height = `${height}px`;
+        canvas.width = Math.round(width * ratio);
+        canvas.height = Math.round(height * ratio);
+        const pen = canvas.getContext('2d');
+        pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+        const colors = {missing: style('--line'), done: style('--ok'), failed: style('--failed')};
+        const inner = side - (side > 5 ? 2 : 1);
+        for (let i = 0; i < done.length; i++) {
+            const x = (i % across) * side,
+                y = Math.floor(i / across) * side;
+            const doneTop = inner - (done[i] / sizeOf(i)) * inner;
+            // a failure is seen, however few they are
+            const failedTop = failed[i] ? Math.min(doneTop - (failed[i] / sizeOf(i)) * inner, doneTop - 2) : doneTop;
+            pen.fillStyle = colors.missing;
+            pen.fillRect(x, y, inner, inner);
+            pen.fillStyle = colors.done;
+            pen.fillRect(x, y + doneTop, inner, inner - doneTop);
+            if (!failed[i]) continue;
+            pen.fillStyle = colors.failed;
+            pen.fillRect(x, y + Math.max(0, failedTop), inner, Math.max(2, doneTop - failedTop));
+            if (side <= 5) continue;
+            // a shape beside the colour
+            pen.strokeStyle = style('--ground');
+            pen.beginPath();
+            pen.moveTo(x + 1, y + 1);
+            pen.lineTo(x + inner - 1, y + inner - 1);
+            pen.moveTo(x + inner - 1, y + 1);
+            pen.lineTo(x + 1, y + inner - 1);
+            pen.stroke();
+        }
+        canvas.setAttribute(
+            'aria-label',
+            `${count(job.done ?? 0)} of ${count(total)} tasks done, ${count(job.failed ?? 0)} failed`,
+        );
+    }
+
+    // ---- words ----
+
+    function aboutAll() {
+        if (job.total === undefined) return 'How many tasks there are is not known yet.';
+        if (!isOrdered) return 'The cells tell how many are done, not which.';
+        return perCell > 1 ? `Each cell is ${count(perCell)} tasks.` : '';
+    }
+    function aboutCell(i) {
+        const from = Number(job.first ?? 0) + i * perCell;
+        if (perCell === 1) return `Task ${from}: ${failed[i] ? 'failed' : done[i] ? 'done' : 'missing'}`;
+        const least = done.reduce((sum, one) => sum + one, 0) < Number(job.done ?? 0) || job.exact === false;
+        const words = [
+            `${count(done[i])} done${least && done[i] + failed[i] < sizeOf(i) ? ' at least' : ''}`,
+            failed[i] ? `${count(failed[i])} failed` : '',
+        ];
+        return `Tasks ${count(from)} to ${count(from + sizeOf(i) - 1)}: ${words.filter(Boolean).join(', ')}`;
+    }
+    const tell = () => text(said, isOrdered && done[pointed] !== undefined ? aboutCell(pointed) : aboutAll());
+    canvas.addEventListener('pointermove', event => {
+        pointed = Math.floor(event.offsetY / side) * across + Math.floor(event.offsetX / side);
+        tell();
+    });
+    canvas.addEventListener('pointerleave', () => {
+        pointed = -1;
+        tell();
+    });
+
+    // ---- what is known ----
+
+    function begin(tasks) {
+        perCell = tasks;
+        const cells = Math.ceil(total / perCell);
+        done = new Array(cells).fill(0);
+        failed = new Array(cells).fill(0);
+    }
+    // No numbers tell where: what is done first, what failed last.
+    function fillByCounts() {
+        let left = Number(job.done ?? 0),
+            faults = Number(job.failed ?? 0);
+        begin(total <= MOST_CELLS ? 1 : Math.ceil(total / RANGES));
+        isOrdered = false;
+        for (let i = done.length - 1; i >= 0; i--) faults -= failed[i] = Math.min(sizeOf(i), faults);
+        for (let i = 0; i < done.length; i++) left -= done[i] = Math.min(sizeOf(i) - failed[i], left);
+    }
+    function fillByTasks(missing, failures) {
+        const first = Number(job.first ?? 0);
+        begin(1);
+        done.fill(1);
+        for (const task of missing) done[task - first] = 0;
+        for (const {task} of failures) {
+            done[task - first] = 0;
+            failed[task - first] = 1;
+        }
+    }
+    function fillByRanges(ranges) {
+        begin(ranges.tasks);
+        done = ranges.done;
+        failed = ranges.failed;
+    }
+    const list = name => request('GET', `${at`/v1/jobs/${id}`}/${name}?limit=${MOST_CELLS}`, {signal});
+
+    // Answers the failures, where it has asked for them.
+    async function update(now) {
+        let lists = null;
+        if (now.total <= MOST_CELLS && now.done !== now.total) {
+            const [{missing}, {failures}] = await Promise.all([
+                list('missing'),
+                Number(now.failed) ? list('failures') : {failures: []},
+            ]);
+            lists = {missing, failures};
+        }
+        job = now;
+        total = Number(job.total ?? 0);
+        isOrdered = true;
+        const isNamed = lists && [...lists.missing, ...lists.failures.map(one => one.task)].some(isName);
+        if (lists && !isNamed) fillByTasks(lists.missing, lists.failures);
+        else if (!lists && job.done === job.total && total <= MOST_CELLS) fillByTasks([], []);
+        else if (!lists && job.ranges) fillByRanges(job.ranges);
+        else fillByCounts();
+        draw();
+        tell();
+        return lists?.failures ?? null;
+    }
+    return {element, update};
+}
+
+const isName = task => typeof task === 'string';

@@ -1,0 +1,144 @@
+// Small plots over one time axis, on canvas. Our own: what is asked for is lines, a band and a crosshair, a few hundred
+// points each; the smallest library in Debian is larger than the whole page.
+
+import {h, style, text} from './dom.js';
+import {when} from './format.js';
+
+const COLORS = ['--accent', '--running', '--waiting', '--failed', '--ok'];
+const GAP_STEPS = 3; // a longer hole than so many steps is drawn as a hole
+
+// One crosshair over all plots of a group.
+export function plotGroup() {
+    const plots = new Set();
+    return {
+        plots,
+        at: null,
+        point(t) {
+            this.at = t;
+            for (const plot of plots) plot.draw();
+        },
+    };
+}
+
+// series: [{name, color}] with value(sample, i) → number or null; band: [low, high] indices of series drawn as a band.
+// words(number) makes text of a value. The value now stands beside in large digits. dots: no lines, for what happens
+// now and then.
+export function plot({title, series, value, words = String, group, band = null, href = null, dots = false}) {
+    const canvas = h('canvas', {role: 'img', 'aria-label': title});
+    const now = h('b.now');
+    const legend = h(
+        'span.legend',
+        series.length > 1
+            ? series.map((one, i) =>
+                  h('span', h(`i.dot.${(one.color ?? COLORS[i % COLORS.length]).slice(2)}`), one.name, ' '),
+              )
+            : null,
+    );
+    const element = h('figure.plot', h('figcaption', href ? h('a', {href}, title) : title, ' ', now), canvas, legend);
+    let samples = [],
+        from = 0,
+        to = 1;
+
+    function draw() {
+        const width = canvas.clientWidth,
+            height = canvas.clientHeight,
+            ratio = devicePixelRatio || 1;
+        if (!width || !height) return;
+        if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+            canvas.width = Math.round(width * ratio);
+            canvas.height = Math.round(height * ratio);
+        }
+        const pen = canvas.getContext('2d');
+        pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+        pen.clearRect(0, 0, width, height);
+        const lines = series.map((one, i) => samples.map(sample => Number(value(sample, i) ?? NaN)));
+        const most = Math.max(1e-9, ...lines.flat().filter(Number.isFinite));
+        const x = t => ((t - from) / (to - from)) * width;
+        const y = v => height - 1 - (v / most) * (height - 14);
+        pen.strokeStyle = style('--line');
+        pen.beginPath();
+        pen.moveTo(0, height - 0.5);
+        pen.lineTo(width, height - 0.5);
+        pen.stroke();
+        pen.fillStyle = style('--faint');
+        pen.font = '10px system-ui';
+        pen.fillText(most > 1e-9 ? words(most) : '', 2, 9);
+        const step = samples.length > 1 ? Math.max(1000, (to - from) / width) : 1000;
+        if (band && lines.length > 1) {
+            pen.fillStyle = style('--band');
+            pen.beginPath();
+            let some = false;
+            samples.forEach((sample, k) => {
+                const v = lines[band[1]][k];
+                if (Number.isFinite(v)) {
+                    pen[some ? 'lineTo' : 'moveTo'](x(sample.t), y(v));
+                    some = true;
+                }
+            });
+            for (let k = samples.length - 1; k >= 0; k--)
+                if (Number.isFinite(lines[band[0]][k])) pen.lineTo(x(samples[k].t), y(lines[band[0]][k]));
+            pen.fill();
+        }
+        lines.forEach((line, i) => {
+            if (dots) {
+                pen.fillStyle = style(series[i].color ?? COLORS[i % COLORS.length]);
+                samples.forEach((sample, k) => {
+                    if (Number.isFinite(line[k])) pen.fillRect(x(sample.t) - 1.5, y(line[k]) - 1.5, 3, 3);
+                });
+                return;
+            }
+            pen.strokeStyle = style(series[i].color ?? COLORS[i % COLORS.length]);
+            pen.setLineDash(i % 2 ? [4, 3] : []);
+            pen.lineWidth = 1.25;
+            pen.beginPath();
+            let last = null;
+            samples.forEach((sample, k) => {
+                if (!Number.isFinite(line[k])) {
+                    last = null;
+                    return;
+                }
+                pen[
+                    last !== null && sample.t - last <= Math.max(step * GAP_STEPS, sample.step ?? 0) * 4
+                        ? 'lineTo'
+                        : 'moveTo'
+                ](x(sample.t), y(line[k]));
+                last = sample.t;
+            });
+            pen.stroke();
+        });
+        pen.setLineDash([]);
+        let shown = samples.at(-1);
+        if (group?.at && samples.length) {
+            shown = samples.reduce((best, sample) =>
+                Math.abs(sample.t - group.at) < Math.abs(best.t - group.at) ? sample : best,
+            );
+            pen.strokeStyle = style('--faint');
+            pen.beginPath();
+            pen.moveTo(x(shown.t), 0);
+            pen.lineTo(x(shown.t), height);
+            pen.stroke();
+        }
+        const values = shown
+            ? series.map((one, i) => Number(value(shown, i) ?? NaN)).map(v => (Number.isFinite(v) ? words(v) : '–'))
+            : [];
+        text(now, values.join(' · '));
+        canvas.setAttribute('aria-label', `${title}: ${values.join(', ')}${shown ? ' at ' + when(shown.t) : ''}`);
+    }
+    canvas.addEventListener('pointermove', event =>
+        group?.point(from + (event.offsetX / canvas.clientWidth) * (to - from)),
+    );
+    canvas.addEventListener('pointerleave', () => group?.point(null));
+    new ResizeObserver(draw).observe(canvas);
+    const self = {
+        element,
+        draw,
+        update(all, start, end) {
+            samples = all.filter(sample => sample.t >= start);
+            from = start;
+            to = end;
+            draw();
+        },
+    };
+    group?.plots.add(self);
+    return self;
+}

@@ -1,0 +1,131 @@
+// DynamoDB's values, {"N":"1965"}, and plain ones as the command line prints them: 1965, {"$set":[...]},
+// {"$binary":"..."}, and {"$map":{...}} for a map that would be taken for one of these.
+
+import {Exact, print} from './json.js';
+
+export const TYPES = {
+    S: 'text',
+    N: 'number',
+    BOOL: 'boolean',
+    NULL: 'null',
+    M: 'map',
+    L: 'list',
+    SS: 'set of texts',
+    NS: 'set of numbers',
+    B: 'binary',
+    BS: 'set of binaries',
+};
+export const NUMBER = /^-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?$/;
+const NOTATIONS = ['$binary', '$set', '$map'];
+
+export const typeOf = value => Object.keys(value)[0];
+export const mapItem = (item, change) =>
+    Object.fromEntries(Object.entries(item).map(([name, value]) => [name, change(value, name)]));
+
+export function toPlain(value) {
+    const type = typeOf(value),
+        inner = value[type];
+    if (type === 'N') return new Exact(inner);
+    if (type === 'B') return {$binary: inner};
+    if (type === 'NULL') return null;
+    if (type === 'L') return inner.map(toPlain);
+    if (type === 'SS') return {$set: inner};
+    if (type === 'NS') return {$set: inner.map(one => new Exact(one))};
+    if (type === 'BS') return {$set: inner.map(one => ({$binary: one}))};
+    if (type !== 'M') return inner;
+    const map = itemToPlain(inner),
+        names = Object.keys(map);
+    return names.length === 1 && NOTATIONS.includes(names[0]) ? {$map: map} : map;
+}
+export const itemToPlain = item => mapItem(item, toPlain);
+
+export function fromPlain(plain) {
+    if (plain === null) return {NULL: true};
+    if (typeof plain === 'string') return {S: plain};
+    if (typeof plain === 'boolean') return {BOOL: plain};
+    if (typeof plain === 'number' || plain instanceof Exact) return {N: String(plain)};
+    if (Array.isArray(plain)) return {L: plain.map(fromPlain)};
+    const names = Object.keys(plain);
+    if (names.length === 1) {
+        const inner = plain[names[0]];
+        if (names[0] === '$map') return {M: itemFromPlain(inner)};
+        if (names[0] === '$binary') {
+            if (typeof inner !== 'string') throw new Error('“$binary” needs a text of base64.');
+            return {B: inner};
+        }
+        if (names[0] === '$set') return setFromPlain(inner);
+    }
+    return {M: itemFromPlain(plain)};
+}
+export function itemFromPlain(plain) {
+    if (plain === null || typeof plain !== 'object' || Array.isArray(plain) || plain instanceof Exact)
+        throw new Error('An item is an object: {"name": value, ...}');
+    return mapItem(plain, fromPlain);
+}
+function setFromPlain(list) {
+    const members = Array.isArray(list) ? list.map(fromPlain) : [];
+    const type = members.length ? typeOf(members[0]) : null;
+    if (!['S', 'N', 'B'].includes(type) || members.some(one => typeOf(one) !== type))
+        throw new Error('“$set” needs a list of texts, of numbers or of {"$binary": ...}, all of one type.');
+    return {[type + 'S']: members.map(one => one[type])};
+}
+
+// Whether it is an item in DynamoDB's own JSON: every value an object with one known type.
+export const isTyped = item =>
+    !!item &&
+    typeof item === 'object' &&
+    !Array.isArray(item) &&
+    Object.values(item).every(
+        value => value && typeof value === 'object' && Object.keys(value).length === 1 && typeOf(value) in TYPES,
+    );
+
+export const bytesOf = base64 => Math.floor((base64.replace(/=+$/, '').length * 3) / 4);
+
+const LONGEST = 300; // letters of a value in a list
+
+// A value in one line of a list.
+export function cellText(value) {
+    if (!value) return '';
+    const type = typeOf(value),
+        inner = value[type];
+    if (type === 'S' || type === 'N') return inner.length > LONGEST ? inner.slice(0, LONGEST) + '…' : inner;
+    if (type === 'B') return `${inner.slice(0, 40)} (${bytesOf(inner)} bytes)`;
+    const words = print(toPlain(value), 0);
+    return words.length > LONGEST ? words.slice(0, LONGEST) + '…' : words;
+}
+
+// Sets have no order, maps neither.
+export function sameValue(a, b) {
+    if (!a || !b) return a === b;
+    return canonical(a) === canonical(b);
+}
+function canonical(value) {
+    const type = typeOf(value),
+        inner = value[type];
+    if (type === 'M')
+        return `{${Object.keys(inner)
+            .sort()
+            .map(name => print(name, 0) + canonical(inner[name]))
+            .join()}}`;
+    if (type === 'L') return `[${inner.map(canonical).join()}]`;
+    return type + print(Array.isArray(inner) ? [...inner].sort() : inner, 0);
+}
+
+// For sorting: nothing first, then numbers, then texts, then what is nested.
+export function compareValues(a, b) {
+    if (!a || !b) return a ? 1 : b ? -1 : 0;
+    if (a.N !== undefined && b.N !== undefined) return Number(a.N) - Number(b.N);
+    if (a.N !== undefined || b.N !== undefined) return a.N !== undefined ? -1 : 1;
+    const [one, other] = [cellText(a), cellText(b)];
+    return one < other ? -1 : one > other ? 1 : 0;
+}
+
+// ---- keys: as words of a URL and of the command line ----
+
+export const keyOf = (item, keys) => Object.fromEntries(keys.map(key => [key.name, item[key.name]]));
+export const hasKey = (item, keys) => keys.every(key => item?.[key.name]);
+export const keyWords = (item, keys) => keys.map(key => Object.values(item[key.name])[0]);
+export const keyId = (item, keys) => keyWords(item, keys).join('\u0000');
+export function keyFromWords(keys, words) {
+    return Object.fromEntries(keys.map((key, i) => [key.name, {[key.type]: String(words[i] ?? '')}]));
+}
