@@ -93,6 +93,13 @@ struct quipu_options {
 
     const char *prefix; /* of the names of their tables; NULL: "quipu-" */
     int sweeps;         /* not 0: a thread of the library does what is due; see quipu_sweep */
+
+    /* ---- for a folder ---- */
+
+    /* Not 0: nothing in the folder changes, so it may be write-protected or on a full disk, and others may read it at
+     * the same time. It must be there. Calls that write are answered with AccessDeniedException, and items whose
+     * time to live is over stay. For a URL it means nothing: permissions are the server's matter. */
+    int read_only;
 };
 
 /* clang-format off */
@@ -147,7 +154,8 @@ enum quipu_result {
 
 /* One by one what a listing operation answers, page after page: Query, Scan and ExecuteStatement (items),
  * ListTables (names), ListStreams, ListTagsOfResource, ListBackups, ListGlobalTables,
- * ListContributorInsights, ListExports and ListImports (their entries). The request is that of the operation;
+ * ListContributorInsights, ListExports, ListImports and ListBulkOperations (their entries). The request is
+ * that of the operation;
  * a Limit in it is the size of a page, as on the service, not of the whole. A page is fetched when the one
  * before it is used up. Lists of patterns are walked through likewise: as operation "GET", the request is the
  * path of the list ("/v1/jobs?state=open"), see quipu_pattern. */

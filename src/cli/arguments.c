@@ -10,6 +10,7 @@
 
 #include "base/fail.h"
 #include "base/json.h"
+#include "calendar/calendar.h"
 #include "cli/nearest.h"
 
 // clang-format off
@@ -140,6 +141,22 @@ const char *argument_nth(const struct arguments *arguments, const char *name, si
     for (size_t i = 0; i < arguments->given_count; i++)
         if (arguments->given[i].flag == flag && nth-- == 0) return arguments->given[i].text;
     return NULL;
+}
+
+bool argument_moment(const struct arguments *arguments, const char *flag, int64_t otherwise_ms, int64_t *out_ms)
+{
+    const char *text = argument_text(arguments, flag);
+    unsigned long long seconds;
+    *out_ms = otherwise_ms;
+    if (!text) return true;
+    if (slice_to_u64(slice_of(text), 9999999999, &seconds)) {
+        *out_ms = (int64_t)seconds * 1000;
+        return true;
+    }
+    if (moment_parse(slice_of(text), out_ms)) return true;
+    complain_of_usage(arguments, "--%s must be a moment like 2026-11-15T03:42:06Z, or seconds since 1970, not '%s'",
+                      flag, text);
+    return false;
 }
 
 bool argument_number(const struct arguments *arguments, const char *name, unsigned long long min,

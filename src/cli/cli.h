@@ -18,6 +18,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Exit statuses: the first three as other tools use them. Patterns have two more for what scripts go on from:
  * it is not the time yet (another holds the lease, there is nothing to claim, the wait is over), and somebody
@@ -78,11 +79,11 @@ int program_run(const struct program *program, int argc, char **argv);
 
 /* The rows of this room, to be put among the program's. */
 extern const struct command command_table, command_get, command_put, command_update, command_delete,
-    command_query, command_scan, command_tail, command_dump, command_load, command_copy, command_completion,
-    command_function, command_route, command_layer, command_trigger, command_schedule, command_queue, command_counter,
-    command_job, command_group, command_period, command_work, command_doc, command_lease, command_once,
-    command_limit, command_history, command_log, command_board, command_drive, command_cost,
-    command_deploy;
+    command_query, command_scan, command_sql, command_tail, command_top, command_dump, command_load, command_copy,
+    command_completion, command_function, command_route, command_layer, command_trigger, command_schedule,
+    command_queue, command_counter, command_job, command_group, command_period, command_work, command_doc,
+    command_lease, command_once, command_limit, command_history, command_log, command_board, command_drive,
+    command_cost, command_deploy, command_backup, command_restore;
 
 /* ---- arguments ---- */
 
@@ -100,6 +101,8 @@ const char *argument_nth(const struct arguments *arguments, const char *flag, si
  * given. */
 bool argument_number(const struct arguments *arguments, const char *flag, unsigned long long min,
                      unsigned long long max, unsigned long long *out);
+/* A moment like 2026-11-15T03:42:06Z, or seconds since 1970; the other where none is given. False after complaining. */
+bool argument_moment(const struct arguments *arguments, const char *flag, int64_t otherwise_ms, int64_t *out_ms);
 size_t argument_words(const struct arguments *arguments);
 const char *argument_word(const struct arguments *arguments, size_t nth);
 

@@ -8,6 +8,8 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/print.h"
+#include "cli/interrupt.h"
 #include "cli/layout.h"
 #include "cli/print.h"
 #include "cli/sweep.h"
@@ -15,22 +17,6 @@
 #define IDLE_US 3000000 /* --until-idle: no change for so long */
 #define LOOK_MS 100
 #define NOTE_US 500000 /* between two lines about what is being followed, on a terminal */
-
-volatile sig_atomic_t copy_is_interrupted;
-
-/* The second signal finds the usual reaction again, which is to end. */
-static void interrupt(int signal_number)
-{
-    (void)signal_number;
-    copy_is_interrupted = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = interrupt, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- all tables ---- */
 
@@ -91,7 +77,7 @@ static void note(const struct tables *tables, int64_t *noted_us)
 static bool wait_for_switch(const struct tables *tables, bool until_idle)
 {
     int64_t noted_us = 0, began_us = monotonic_us();
-    while (!copy_is_interrupted && !any_has_failed(tables)) {
+    while (!is_interrupted() && !any_has_failed(tables)) {
         if (until_idle && monotonic_us() - last_change_us(tables, began_us) > IDLE_US) break;
         note(tables, &noted_us);
         nanosleep(&(struct timespec){0, LOOK_MS * 1000000}, NULL);
@@ -104,7 +90,7 @@ static bool follow(struct copy *copy, const struct tables *tables, bool until_id
     if (!copy->follows) return true;
     if (!errors_are_terminal()) fprintf(stderr, "Following; SIGINT switches over.\n");
     bool fine = wait_for_switch(tables, until_idle);
-    if (fine && copy_is_interrupted)
+    if (fine && is_interrupted())
         fprintf(stderr,
                 "%sSwitching over: what is on its way is applied still; Ctrl-C again ends it at once.\n",
                 errors_are_terminal() ? "\r\033[K" : "");
@@ -125,7 +111,7 @@ static bool finish(struct copy *copy, struct tables *tables, bool fine)
     if (!fine)
         complain("the copy is not complete; it may be run again");
     else if (copy->follows)
-        fprintf(stderr, "%llu changes followed. The target is up to date.\n", applied);
+        fprintf(stderr, "%s followed. The target is up to date.\n", counted(applied, "change").text);
     return fine;
 }
 
@@ -158,12 +144,12 @@ static int run(const struct arguments *arguments)
         return complain_of_usage(arguments, "--until-idle and --no-follow exclude each other");
     if (!argument_number(arguments, "segments", 1, 256, &segments)) return EXIT_USAGE;
     copy.segments = (unsigned)segments;
-    if (!place_open_at(&copy.source, from, arguments, false)) return EXIT_FAULT;
+    if (!place_open_at(&copy.source, from, arguments, PLACE_READ)) return EXIT_FAULT;
     /* A folder is ours alone while it is open: nobody can change it. */
     copy.follows = copy.source.is_url && !argument_given(arguments, "no-follow");
     int status = EXIT_FAULT;
-    if (place_open_at(&copy.target, to, arguments, true)) {
-        catch_signals();
+    if (place_open_at(&copy.target, to, arguments, PLACE_MAKE)) {
+        interrupts_catch();
         if (copy_all(&copy, arguments)) status = EXIT_FINE;
         place_close(&copy.target);
     }

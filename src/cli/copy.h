@@ -14,7 +14,6 @@
 #define CLI_COPY_H
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdatomic.h>
 
 #include "cli/definition.h"
@@ -68,8 +67,5 @@ void *follow_run(void *copied);
 /* Deletes from the target what the source does not have. Nothing may be applied meanwhile. False after
  * complaining. */
 bool extras_delete(struct copied *copied);
-
-/* Set by the first Ctrl-C; the second one ends the program. */
-extern volatile sig_atomic_t copy_is_interrupted;
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/fail.h"
 #include "cli/copy.h"
+#include "cli/interrupt.h"
 #include "cli/sweep.h"
 
 /* ---- the stream ---- */
@@ -72,7 +73,7 @@ static bool copy_definition(struct copied *copied, const struct schema *schema)
 static bool take_item(void *context, struct slice item)
 {
     struct copied *copied = context;
-    if (copy_is_interrupted || atomic_load(&copied->has_failed)) return false;
+    if (is_interrupted() || atomic_load(&copied->has_failed)) return false;
     return sink_put(copied->copy->sink, &copied->table, item);
 }
 

@@ -54,6 +54,33 @@ static void put_indexes(struct buf *out, const struct node *table, const char *m
     buf_byte(out, ']');
 }
 
+static void put_vector_index(struct buf *out, const struct node *index)
+{
+    const struct node *schema = node_member(index, "SearchSchema"), *attribute = node_member(index, "VectorAttribute");
+    buf_byte(out, '{');
+    put_string_member(out, "IndexName", node_text(index, "IndexName"));
+    if (attribute) put_raw_member(out, "VectorAttribute", attribute->source);
+    if (schema && schema->first) put_raw_member(out, "SearchSchema", schema->source);
+    put_projection(out, node_member(index, "Projection"));
+    put_name(out, "Dimensions");
+    buf_printf(out, "%llu", node_count(index, "Dimensions"));
+    put_string_member(out, "DistanceFunction", node_text(index, "DistanceFunction"));
+    buf_byte(out, '}');
+}
+
+static void put_vector_indexes(struct buf *out, const struct node *table)
+{
+    const struct node *indexes = node_member(table, "VectorIndexes");
+    if (!indexes || !indexes->first) return;
+    put_name(out, "VectorIndexes");
+    buf_byte(out, '[');
+    for (const struct node *one = indexes->first; one; one = one->next) {
+        put_comma(out);
+        put_vector_index(out, one);
+    }
+    buf_byte(out, ']');
+}
+
 static void put_settings(struct buf *out, const struct node *table)
 {
     const struct node *stream = node_member(table, "StreamSpecification");
@@ -90,6 +117,7 @@ void definition_put(struct buf *out, const struct node *table, struct slice ttl,
     if (provisioned) put_throughput(out, table);
     put_indexes(out, table, "LocalSecondaryIndexes", false);
     put_indexes(out, table, "GlobalSecondaryIndexes", provisioned);
+    put_vector_indexes(out, table);
     put_settings(out, table);
     if (tags.len) put_raw_member(out, "Tags", tags);
     put_ttl(out, ttl);
@@ -156,12 +184,12 @@ static const struct node *find_index(const struct node *table, const char *membe
 
 /* One at a time, as the service wants it. */
 static bool add_index(const struct place *place, struct arena *arena, const char *table,
-                      const struct node *definition, const struct node *index)
+                      const struct node *definition, const struct node *index, const char *updates)
 {
     struct buf request = {0};
     request_begin(&request, table);
     put_raw_member(&request, "AttributeDefinitions", node_member(definition, "AttributeDefinitions")->source);
-    put_name(&request, "GlobalSecondaryIndexUpdates");
+    put_name(&request, updates);
     buf_text(&request, "[{\"Create\":");
     buf_slice(&request, index->source);
     buf_text(&request, "}]}");
@@ -170,16 +198,24 @@ static bool add_index(const struct place *place, struct arena *arena, const char
     return fine;
 }
 
+static bool add_missing(const struct place *place, struct arena *arena, const struct node *definition,
+                        const struct schema *schema, const char *member, const char *updates)
+{
+    const struct node *wanted = node_member(definition, member);
+    for (const struct node *one = wanted ? wanted->first : NULL; one; one = one->next) {
+        if (find_index(schema->description, member, node_text(one, "IndexName"))) continue;
+        if (!add_index(place, arena, schema->table, definition, one, updates)) return false;
+    }
+    return true;
+}
+
 static bool add_missing_indexes(const struct place *place, struct arena *arena, const struct node *definition,
                                 const struct schema *schema)
 {
-    const struct node *wanted = node_member(definition, "GlobalSecondaryIndexes");
-    for (const struct node *one = wanted ? wanted->first : NULL; one; one = one->next) {
-        struct slice name = node_text(one, "IndexName");
-        if (find_index(schema->description, "GlobalSecondaryIndexes", name)) continue;
-        if (!add_index(place, arena, schema->table, definition, one)) return false;
-    }
-    wanted = node_member(definition, "LocalSecondaryIndexes");
+    if (!add_missing(place, arena, definition, schema, "GlobalSecondaryIndexes", "GlobalSecondaryIndexUpdates") ||
+        !add_missing(place, arena, definition, schema, "VectorIndexes", "VectorIndexUpdates"))
+        return false;
+    const struct node *wanted = node_member(definition, "LocalSecondaryIndexes");
     for (const struct node *one = wanted ? wanted->first : NULL; one; one = one->next) {
         struct slice name = node_text(one, "IndexName");
         if (find_index(schema->description, "LocalSecondaryIndexes", name)) continue;

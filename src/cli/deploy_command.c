@@ -491,7 +491,7 @@ static int run_deploy(const struct arguments *arguments)
     if (fine) status = EXIT_FAULT;
     if (fine && !gone && !lists) fine = read_template(deployment);
     if (fine && service_open(&deployment->service, arguments)) {
-        if (place_open(&deployment->place, arguments, false)) {
+        if (place_open(&deployment->place, arguments, PLACE_WRITE)) {
             struct deploy *deploy = deploy_open(&door, &deployment->options);
             if (lists)
                 status = deploy_fault(deploy) ? tell_fault(deploy) : list_stacks(deployment, deploy);

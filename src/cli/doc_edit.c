@@ -191,7 +191,7 @@ int doc_edit(const struct arguments *arguments)
                         .key = argument_word(arguments, 1)};
     if (!*edit.collection || !*edit.key)
         return complain_of_usage(arguments, "collection and key must not be empty");
-    if (!place_open(&edit.place, arguments, true)) return EXIT_FAULT;
+    if (!place_open(&edit.place, arguments, PLACE_MAKE)) return EXIT_FAULT;
     int status = edit_run(&edit);
     place_close(&edit.place);
     return status;

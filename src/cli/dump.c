@@ -116,7 +116,7 @@ static int run(const struct arguments *arguments)
     unsigned long long segments = SWEEP_SEGMENTS;
     if (!argument_number(arguments, "segments", 1, 256, &segments)) return EXIT_USAGE;
     dump.segments = (unsigned)segments;
-    if (!place_open(&dump.place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&dump.place, arguments, PLACE_READ)) return EXIT_FAULT;
     pthread_mutex_init(&dump.lock, NULL);
     bool fine = dump_all(&dump, &arena, arguments);
     pthread_mutex_destroy(&dump.lock);

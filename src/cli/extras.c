@@ -2,7 +2,9 @@
  * does not know is deleted. An item that appears in the source meanwhile is in its stream, whose changes are
  * applied afterwards. */
 #include "base/limits.h"
+#include "base/print.h"
 #include "cli/copy.h"
+#include "cli/interrupt.h"
 #include "cli/sweep.h"
 
 struct extras {
@@ -112,7 +114,7 @@ static bool take_item(void *context, struct slice item)
     struct buf keys = {0};
     const char *fault;
     const struct node *node = node_parse(&arena, item, &fault);
-    if (copy_is_interrupted || !node) return false;
+    if (is_interrupted() || !node) return false;
     pthread_mutex_lock(&extras->lock);
     buf_byte(&extras->keys, extras->key_count ? ',' : '[');
     bool fine = sink_key_json(&extras->keys, &extras->copied->table, node);
@@ -146,7 +148,8 @@ bool extras_delete(struct copied *copied)
     fine = sink_drain(copied->copy->sink) && fine;
     unsigned long long deleted = atomic_load(&extras.deleted);
     if (fine && deleted)
-        progress_say(&copied->progress, "%llu items deleted that the source does not have", deleted);
+        progress_say(&copied->progress, "%s deleted that the source does not have",
+                     counted(deleted, "item").text);
     pthread_mutex_destroy(&extras.lock);
     buf_free(&extras.projection);
     buf_free(&extras.keys);

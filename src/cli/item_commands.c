@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli/phrase.h"
 #include "cli/plain.h"
 #include "cli/print.h"
@@ -18,11 +19,11 @@ struct item_call {
     int status;
 };
 
-static bool begin(struct item_call *call, const struct arguments *arguments)
+static bool begin(struct item_call *call, const struct arguments *arguments, enum place_use use)
 {
     *call = (struct item_call){.arguments = arguments, .status = EXIT_FAULT};
     call->phrases = phrases_of_request(&call->arena);
-    if (!place_open(&call->place, arguments, false)) return false;
+    if (!place_open(&call->place, arguments, use)) return false;
     if (!schema_load(&call->place, &call->schema_arena, argument_word(arguments, 0), NULL, &call->schema))
         return false;
     request_begin(&call->request, call->schema.table);
@@ -119,7 +120,7 @@ static void get_one(struct item_call *call)
 static int get(const struct arguments *arguments)
 {
     struct item_call call;
-    if (begin(&call, arguments)) get_one(&call);
+    if (begin(&call, arguments, PLACE_READ)) get_one(&call);
     return end(&call);
 }
 
@@ -228,9 +229,9 @@ static void put_many(struct item_call *call)
         buf_free(&fault);
     }
     if (call->status != EXIT_FINE)
-        complain("stopped behind %llu items, in line %llu", count, values.line);
+        complain("stopped behind %s, in line %llu", counted(count, "item").text, values.line);
     else if (errors_are_terminal())
-        fprintf(stderr, "%llu items\n", count);
+        fprintf(stderr, "%s\n", counted(count, "item").text);
     values_end(&values);
 }
 
@@ -238,7 +239,7 @@ static int put(const struct arguments *arguments)
 {
     struct item_call call;
     const char *item = argument_word(arguments, 1);
-    if (!begin(&call, arguments)) return end(&call);
+    if (!begin(&call, arguments, PLACE_WRITE)) return end(&call);
     if (!item || strcmp(item, "-") == 0)
         put_many(&call);
     else if (item[0] != '{' ? put_item_words(&call) : put_item_json(&call, slice_of(item)))
@@ -265,7 +266,7 @@ static void update_one(struct item_call *call)
 static int update(const struct arguments *arguments)
 {
     struct item_call call;
-    if (begin(&call, arguments)) update_one(&call);
+    if (begin(&call, arguments, PLACE_WRITE)) update_one(&call);
     return end(&call);
 }
 
@@ -290,7 +291,7 @@ static void delete_one(struct item_call *call)
 static int delete (const struct arguments *arguments)
 {
     struct item_call call;
-    if (begin(&call, arguments)) delete_one(&call);
+    if (begin(&call, arguments, PLACE_WRITE)) delete_one(&call);
     return end(&call);
 }
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/print.h"
 #include "cli/listing.h"
 #include "cli/operation.h"
 #include "cli/progress.h"
@@ -104,7 +105,7 @@ static int items_send(struct sending *sending)
     for (; status == EXIT_FINE && skipped < sending->stored && line_read(sending); skipped++)
         sending->lines.len = 0;
     if (status == EXIT_FINE && skipped < sending->stored)
-        return complain("the job has %llu items already, more than the file", sending->stored);
+        return complain("the job has %s already, more than the file", counted(sending->stored, "item").text);
     while (status == EXIT_FINE && line_read(sending)) {
         sending->in_chunk++;
         bool is_full = sending->in_chunk == CHUNK_LINES || sending->lines.len >= CHUNK_BYTES;
@@ -127,7 +128,7 @@ int job_start(const struct arguments *arguments)
         return complain_of_usage(arguments, "--items and --total exclude each other");
     sending.file = !items || !strcmp(items, "-") ? stdin : fopen(items, "r");
     if (!sending.file) return complain("%s: %s", items, strerror(errno));
-    if (!place_open(&sending.place, arguments, true)) return EXIT_FAULT;
+    if (!place_open(&sending.place, arguments, PLACE_MAKE)) return EXIT_FAULT;
     int status = job_open(&sending);
     if (status == EXIT_FINE && items) {
         progress_begin(&sending.progress, sending.id, 0);

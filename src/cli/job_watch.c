@@ -90,7 +90,7 @@ int job_watch(const struct arguments *arguments)
     const char *length = argument_text(arguments, "for");
     if (length && !duration_parse(slice_of(length), FOR_EVER_MS, &for_ms))
         return complain_of_usage(arguments, "--for should be a duration like 30s or 5m, not '%s'", length);
-    if (!place_open(&place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&place, arguments, PLACE_LOOK)) return EXIT_FAULT;
     progress_begin(&watch.progress, watch.id, 0);
     watch.progress.thing = "task";
     int status = watch_job(&watch, arguments, &place, for_ms);

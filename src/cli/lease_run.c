@@ -140,7 +140,7 @@ int lease_run(const struct arguments *arguments)
                argument_duration(arguments, "wait", FOR_EVER_MS, &lease.wait_ms)) {
         status = EXIT_FAULT;
         signals_keep();
-        if (place_open(&lease.place, arguments, true)) {
+        if (place_open(&lease.place, arguments, PLACE_MAKE)) {
             status = lease_work(&lease, &arena);
             place_close(&lease.place);
         }

@@ -127,7 +127,7 @@ static int lines_run(struct appending *appending)
     if (appending->knows_token && argument_given(appending->arguments, "idempotency-key"))
         return complain_of_usage(appending->arguments,
                                  "--idempotency-key belongs to one call; lines may have ids or tokens");
-    if (!place_open(&appending->place, appending->arguments, true)) return EXIT_FAULT;
+    if (!place_open(&appending->place, appending->arguments, PLACE_MAKE)) return EXIT_FAULT;
     int status = lines_append(appending);
     if (errors_are_terminal())
         fprintf(stderr, "%llu %s %s\n", appending->done, appending->list, appending->end);

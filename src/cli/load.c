@@ -1,12 +1,17 @@
 /* quipu load: what quipu dump printed, or DynamoDB exported, back into tables. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/fail.h"
+#include "base/print.h"
 #include "cli/definition.h"
+#include "cli/export_folder.h"
 #include "cli/plain.h"
 #include "cli/progress.h"
+#include "cli/table_spec.h"
 #include "cli/values.h"
 
 /* A table that items go to; it stays until the sink is empty. */
@@ -33,6 +38,7 @@ struct load {
     struct progress progress;
     const char *file;
     struct values values;
+    struct arena arena; /* names of files, which stay until the sink is empty */
 };
 
 static bool refuse(const struct load *load, const char *sentence)
@@ -127,10 +133,9 @@ static bool end_dump(struct load *load, const struct node *end)
     if (!dump->file)
         return refuse(load, "a dump ends here whose first line, {\"" DUMP_BEGIN "\":...}, is missing");
     if (tables != dump->tables || items != dump->items) {
-        complain(
-            "%s, line %llu: the dump that ends here had %llu tables and %llu items, and %llu and %llu of them "
-            "came",
-            load->file, load->values.line, tables, items, dump->tables, dump->items);
+        complain("%s, line %llu: the dump that ends here had %s and %s, and %llu and %llu of them came",
+                 load->file, load->values.line, counted(tables, "table").text, counted(items, "item").text,
+                 dump->tables, dump->items);
         return false;
     }
     *dump = (struct dump_read){0};
@@ -178,8 +183,87 @@ static bool load_file(struct load *load, FILE *file)
     return fine;
 }
 
+/* The request that makes a table with these --keys. False after complaining. */
+static bool put_keys(struct buf *request, struct arena *arena, const char *name, const char *keys)
+{
+    const char *fault;
+    struct slice rest = slice_of(keys), hash = slice_cut(&rest, ',');
+    struct table_spec spec = {.name = name,
+                              .hash = arena_printf(arena, "%.*s", SLICE_ARG(hash)).data,
+                              .range = rest.len ? arena_printf(arena, "%.*s", SLICE_ARG(rest)).data : NULL};
+    return table_spec_put(request, arena, &spec, &fault) || complain("--keys: %s", fault) == EXIT_FINE;
+}
+
+/* An export tells the name of its table and not its keys: those are the table's that is there, or --keys. */
+static bool make_table(struct load *load, const char *name)
+{
+    const char *keys = argument_text(load->arguments, "keys");
+    struct arena arena = {0};
+    struct buf request = {0};
+    if (!keys) return true;
+    bool fine = put_keys(&request, &arena, name, keys);
+    if (fine) {
+        struct answer answer = place_ask(&load->place, &arena, "CreateTable", &request);
+        fine = !answer.error || strcmp(answer.error, "ResourceInUseException") == 0;
+        if (!fine) place_complain(&load->place, NULL, answer.error, answer.message);
+    }
+    fine = fine && table_wait_active(&load->place, name);
+    buf_free(&request);
+    arena_free(&arena);
+    return fine;
+}
+
+static bool load_export_file(struct load *load, const struct export_file *file)
+{
+    struct transfer_records_options options = {.format = file->format, .compression = file->compression};
+    int fd = open(file->path, O_RDONLY | O_CLOEXEC);
+    struct slice item;
+    const char *fault;
+    enum transfer_result result;
+    int64_t items = 0;
+    bool fine = true;
+    load->file = file->path;
+    if (fd < 0) {
+        complain("%s: %m", file->path);
+        return false;
+    }
+    struct transfer_records *records = transfer_records_open(transfer_source_of_file(fd), &options);
+    while (fine && (result = transfer_records_next(records, &item, &fault)) != TRANSFER_END) {
+        load->values.line = transfer_records_count(records);
+        fine = result == TRANSFER_FOUND ? give_item(load, item) : refuse(load, fault);
+        items += fine;
+    }
+    transfer_records_close(records);
+    if (fine && file->items >= 0 && items != file->items) {
+        complain("%s has %s, and the export's manifest tells of %lld", file->path,
+                 counted((unsigned long long)items, "item").text, (long long)file->items);
+        return false;
+    }
+    return fine;
+}
+
+static bool load_folder(struct load *load, const char *path)
+{
+    const char *table = argument_text(load->arguments, "table");
+    struct export_folder export;
+    if (!export_folder_read(path, &load->arena, &export)) return false;
+    if (!table) table = export.table;
+    if (!table) return complain("%s does not tell its table: say --table NAME", path), false;
+    if (!make_table(load, table)) return false;
+    if (!use_table(load, table)) {
+        complain("an export does not tell the keys of its table: --keys HASH:S,RANGE:N makes it");
+        return false;
+    }
+    for (size_t i = 0; i < export.count; i++)
+        if (!load_export_file(load, &export.files[i])) return false;
+    return true;
+}
+
 static bool load_named(struct load *load, const char *name)
 {
+    struct stat status;
+    if (strcmp(name, "-") != 0 && stat(name, &status) == 0 && S_ISDIR(status.st_mode))
+        return load_folder(load, name);
     bool is_input = strcmp(name, "-") == 0;
     FILE *file = is_input ? stdin : fopen(name, "r");
     load->file = is_input ? "standard input" : name;
@@ -206,7 +290,13 @@ static int run(const struct arguments *arguments)
     struct load load = {.arguments = arguments, .is_plain = argument_given(arguments, "plain")};
     if (load.is_plain && !argument_given(arguments, "table"))
         return complain_of_usage(arguments, "plain items do not tell their table: say --table NAME");
-    if (!place_open(&load.place, arguments, true)) return EXIT_FAULT;
+    if (argument_given(arguments, "keys")) {
+        struct buf request = {0};
+        bool fine = put_keys(&request, &load.arena, "any", argument_text(arguments, "keys"));
+        buf_free(&request);
+        if (!fine) return EXIT_USAGE;
+    }
+    if (!place_open(&load.place, arguments, PLACE_MAKE)) return EXIT_FAULT;
     load.sink = sink_new(&load.place, SINK_LANES);
     progress_begin(&load.progress, "load", 0);
     bool fine = load_all(&load);
@@ -215,7 +305,7 @@ static int run(const struct arguments *arguments)
     if (fine)
         progress_end(&load.progress, "written", written);
     else
-        progress_say(&load.progress, "not finished; %llu item%s written", written, written == 1 ? "" : "s");
+        progress_say(&load.progress, "not finished; %s written", counted(written, "item").text);
     sink_free(load.sink);
     while (load.target) {
         struct target *target = load.target;
@@ -223,23 +313,27 @@ static int run(const struct arguments *arguments)
         arena_free(&target->arena);
         free(target);
     }
+    arena_free(&load.arena);
     place_close(&load.place);
     return fine ? EXIT_FINE : EXIT_FAULT;
 }
 
 static const struct flag flags[] = {
     {"table", "NAME", "load into this table, whatever the definition calls it"},
+    {"keys", "SPEC", "of an export: make its table when it is missing: Artist:S,Song:S"},
     {"plain", NULL, "items are plain JSON, as 'quipu scan' prints them; needs --table"},
 };
 
 const struct command command_load = {
     .name = "load",
     .summary = "write tables from a dump or an export",
-    .usage = "[FILE...] [flags]",
+    .usage = "[FILE|FOLDER...] [flags]",
     .about =
         "Reads what 'quipu dump' prints, or an export of DynamoDB to S3, from files or standard input, "
         "and writes\n"
-        "it in batches on several threads. A definition makes its table when it is missing, and brings "
+        "it in batches on several threads. A folder is an export, as 'aws s3 sync' brings it from its bucket:\n"
+        "its manifest names the files (JSON or Ion, packed), how many items each has, and the table.\n"
+        "A definition makes its table when it is missing, and brings "
         "one that is\n"
         "there up to it. Items replace those with the same key; the last one in the file wins. "
         "Throttling is\n"
@@ -250,6 +344,7 @@ const struct command command_load = {
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .examples = "  quipu load music.jsonl --on ./data\n"
+                "  aws s3 sync s3://bucket/AWSDynamoDB/01763 out && quipu load out --keys Artist:S,Song:S\n"
                 "  zcat export/data/*.json.gz | quipu load --table Music\n"
                 "  quipu scan Music --on ./old | quipu load --plain --table Music --on ./new",
     .works_on_data = true,

@@ -151,7 +151,7 @@ int log_read(const struct arguments *arguments)
         reading.until_us = wait_ms ? monotonic_us() + wait_ms * 1000 : 0;
         status = EXIT_FAULT;
         signals_keep();
-        if (place_open(&reading.place, arguments, false)) {
+        if (place_open(&reading.place, arguments, PLACE_WRITE)) {
             status = events_read(&reading);
             place_close(&reading.place);
         }

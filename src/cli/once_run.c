@@ -164,7 +164,7 @@ int once_run(const struct arguments *arguments)
                argument_duration(arguments, "wait", FOR_EVER_MS, &once.wait_ms)) {
         status = EXIT_FAULT;
         signals_keep();
-        if (place_open(&once.place, arguments, true)) {
+        if (place_open(&once.place, arguments, PLACE_MAKE)) {
             status = once_work(&once, &arena);
             place_close(&once.place);
         }

@@ -307,7 +307,7 @@ int operation_run(const struct arguments *arguments)
     row_phrase(row, &phrase);
     if (inquiry_read(&inquiry, row, arguments, &status)) {
         status = EXIT_FAULT;
-        if (place_open(&place, arguments, strcmp(row->method, "GET") != 0)) {
+        if (place_open(&place, arguments, strcmp(row->method, "GET") == 0 ? PLACE_LOOK : PLACE_MAKE)) {
             status = pages_run(arguments, &place, &inquiry, phrase.answer);
             place_close(&place);
         }

@@ -2,6 +2,7 @@
  * the command line has no type; the table's schema gives it one. */
 #include "cli/phrase.h"
 
+#include "base/print.h"
 #include "base/raw.h"
 #include "cli/plain.h"
 
@@ -185,8 +186,9 @@ static bool refuse_count(struct phrases *phrases, const struct schema *schema, s
         buf_printf(&names, "%s%.*s%s", i ? ", " : "", SLICE_ARG(key->parts[i].name),
                    i < key->hash_count ? "" : "?");
     const char *owner = schema->index ? schema->index : schema->table;
-    phrases->fault = arena_printf(phrases->arena, "the key of %s is %.*s, and %zu value%s given", owner,
-                                  (int)names.len, names.data, count, count == 1 ? " was" : "s were")
+    phrases->fault = arena_printf(phrases->arena, "the key of %s is %.*s, and %s %s given", owner,
+                                  (int)names.len, names.data, counted(count, "value").text,
+                                  count == 1 ? "was" : "were")
                          .data;
     buf_free(&names);
     return false;

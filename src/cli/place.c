@@ -37,11 +37,13 @@ static bool place_is_meant_as_url(const char *where)
     return colon[1] && strspn(colon + 1, "0123456789") == strlen(colon + 1);
 }
 
-bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes)
+bool place_open_at(struct place *out, const char *where, const struct arguments *arguments,
+                   enum place_use use)
 {
     char error[QUIPU_ERROR_BYTES];
     struct quipu_options options = QUIPU_OPTIONS;
-    options.must_exist = !makes;
+    options.must_exist = use != PLACE_MAKE;
+    options.read_only = use == PLACE_READ;
     options.region = argument_text(arguments, "region");
     options.profile = argument_text(arguments, "profile");
     options.prefix = place_prefix(arguments);
@@ -57,14 +59,18 @@ bool place_open_at(struct place *out, const char *where, const struct arguments 
         has_umask = true;
     }
     out->db = quipu_open(where, &options, error, sizeof error);
+    if (!out->db && use == PLACE_LOOK) {
+        options.read_only = true;
+        out->db = quipu_open(where, &options, error, sizeof error);
+    }
     if (!out->db) complain("%s", error);
     return out->db != NULL;
 }
 
-bool place_open(struct place *out, const struct arguments *arguments, bool makes)
+bool place_open(struct place *out, const struct arguments *arguments, enum place_use use)
 {
     const char *on = argument_text(arguments, "on");
-    bool fine = place_open_at(out, on ? on : DEFAULT_PLACE, arguments, makes);
+    bool fine = place_open_at(out, on ? on : DEFAULT_PLACE, arguments, use);
     out->is_default = !on;
     return fine;
 }

@@ -24,10 +24,18 @@ struct answer {
 
 /* What the names of our own tables begin with: --prefix, $QUIPU_PREFIX, "quipu-". */
 const char *place_prefix(const struct arguments *arguments);
-/* Opens what --on names. `makes` says whether a missing folder is made. False after complaining. */
-bool place_open(struct place *out, const struct arguments *arguments, bool makes);
+/* What a command does with the data; for a folder, how it is opened. */
+enum place_use {
+    PLACE_READ,  /* for reading only: nothing in it changes, and others may read it too */
+    PLACE_LOOK,  /* for writing, because patterns do what they find due; where that cannot be, for reading only */
+    PLACE_WRITE, /* for writing; it must be there */
+    PLACE_MAKE,  /* for writing; a missing one is made */
+};
+
+/* Opens what --on names. False after complaining. */
+bool place_open(struct place *out, const struct arguments *arguments, enum place_use use);
 /* The same for a place that was named otherwise. */
-bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, bool makes);
+bool place_open_at(struct place *out, const char *where, const struct arguments *arguments, enum place_use use);
 void place_close(struct place *place);
 
 /* Calls and waits. Everything in the answer is in the arena. */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/print.h"
 #include "cli/layout.h"
 #include "cli/plain.h"
 
@@ -205,10 +206,10 @@ bool printer_item(struct printer *printer, struct slice json)
 
 static void print_sum(const struct printer *printer)
 {
-    fprintf(stderr, "%llu item%s", printer->count, printer->count == 1 ? "" : "s");
+    fputs(counted(printer->count, "item").text, stderr);
     if (printer->columns_left_out)
-        fprintf(stderr, "; %zu column%s did not fit, --json shows all", printer->columns_left_out,
-                printer->columns_left_out == 1 ? "" : "s");
+        fprintf(stderr, "; %s did not fit, --json shows all",
+                counted(printer->columns_left_out, "column").text);
     fputc('\n', stderr);
 }
 

@@ -143,7 +143,7 @@ static int run(const struct arguments *arguments, bool is_query)
                             .status = EXIT_FAULT};
     search.phrases = phrases_of_request(&search.arena);
     if (!argument_number(arguments, "limit", 1, 1000000000000ull, &search.limit)) return EXIT_USAGE;
-    if (!place_open(&search.place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&search.place, arguments, PLACE_READ)) return EXIT_FAULT;
     if (schema_load(&search.place, &search.arena, argument_word(arguments, 0),
                     argument_text(arguments, "index"), &search.schema) &&
         build_request(&search))

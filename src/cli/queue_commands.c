@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "cli/layout.h"
 #include "cli/listing.h"
 #include "cli/print.h"
@@ -21,12 +22,13 @@ struct queues {
 };
 
 /* False when there is no such table, which is to have no messages, or after complaining. */
-static bool queues_open(struct queues *out, const struct arguments *arguments, int *status)
+static bool queues_open(struct queues *out, const struct arguments *arguments, enum place_use use,
+                        int *status)
 {
     struct buf request = {0};
     *out = (struct queues){.schema = {.hash = {SLICE("queue"), 'S'}, .range = {SLICE("id"), 'S'}}};
     *status = EXIT_FAULT;
-    if (!place_open(&out->place, arguments, false)) return false;
+    if (!place_open(&out->place, arguments, use)) return false;
     out->schema.table = arena_printf(&out->arena, "%squeues", out->place.prefix).data;
     request_begin(&request, out->schema.table);
     buf_byte(&request, '}');
@@ -140,7 +142,7 @@ static int list(const struct arguments *arguments)
     struct counts counts = {0};
     struct buf request = {0};
     int status;
-    if (!queues_open(&queues, arguments, &status)) return status;
+    if (!queues_open(&queues, arguments, PLACE_READ, &status)) return status;
     request_begin(&request, queues.schema.table);
     buf_text(&request, ",\"ProjectionExpression\":\"queue,sent\"}");
     bool fine = queues_each(&queues, "Scan", &request, count_message, &counts);
@@ -180,7 +182,7 @@ static int read_queue(const struct arguments *arguments)
     struct buf request = {0};
     int status;
     if (!argument_number(arguments, "limit", 1, 1000000000, &reading.limit)) return EXIT_USAGE;
-    if (!queues_open(&queues, arguments, &status)) return status;
+    if (!queues_open(&queues, arguments, PLACE_READ, &status)) return status;
     put_messages_request(&request, &queues, argument_word(arguments, 0));
     printer_begin(&reading.printer, form_chosen(arguments), &queues.schema);
     bool fine = queues_each(&queues, "Query", &request, print_message, &reading);
@@ -263,7 +265,7 @@ static int remove_messages(const struct arguments *arguments)
     struct buf request = {0};
     int status;
     if (!person_agrees(arguments)) return EXIT_FAULT;
-    if (!queues_open(&queues, arguments, &status)) return status;
+    if (!queues_open(&queues, arguments, PLACE_WRITE, &status)) return status;
     bool fine = true;
     for (size_t i = 1; fine && i < argument_words(arguments); i++)
         fine = message_delete(&queues, slice_of(queue), slice_of(argument_word(arguments, i)));
@@ -346,7 +348,7 @@ static void print_refused(const struct redrive *redrive)
 {
     for (size_t i = 0; i < REDRIVE_REASONS && redrive->reasons[i].count; i++) {
         unsigned long long count = redrive->reasons[i].count;
-        complain("%llu message%s cannot be redriven (%.*s%s): %.*s", count, count == 1 ? "" : "s",
+        complain("%s cannot be redriven (%.*s%s): %.*s", counted(count, "message").text,
                  SLICE_ARG(redrive->reasons[i].id), count == 1 ? "" : ", ...",
                  SLICE_ARG(redrive->reasons[i].text));
     }
@@ -374,11 +376,10 @@ static int redrive_queue(const struct arguments *arguments)
     else if (fine || redrive.redriven)
         progress_end(&progress, "redriven", redrive.redriven);
     if (redrive.later)
-        fprintf(stderr, "%s: %llu message%s came after this was begun and stay%s\n", redrive.queue,
-                redrive.later, redrive.later == 1 ? "" : "s", redrive.later == 1 ? "s" : "");
+        fprintf(stderr, "%s: %s came after this was begun and stay%s\n", redrive.queue,
+                counted(redrive.later, "message").text, redrive.later == 1 ? "s" : "");
     if (fine && redrive.left && !redrive.id)
-        fprintf(stderr, "%s: %llu message%s left\n", redrive.queue, redrive.left,
-                redrive.left == 1 ? "" : "s");
+        fprintf(stderr, "%s: %s left\n", redrive.queue, counted(redrive.left, "message").text);
     print_refused(&redrive);
     service_close(&redrive.service);
     arena_free(&redrive.arena);

@@ -199,42 +199,57 @@ static void error_find(struct response *response, struct arena *arena)
     response->message = text_in(arena, message);
 }
 
-bool service_ask(struct service *service, struct arena *arena, const struct request *request,
-                 struct response *out)
+struct client_call service_sign(struct service *service, struct arena *arena, const struct request *request)
 {
-    struct buf reply = {0};
+    bool has_query = request->query && *request->query;
+    return (struct client_call){.method = request->method,
+                                .url = arena_printf(arena, "%.*s%s%s%s", SLICE_ARG(service->base), request->path,
+                                                    has_query ? "?" : "", has_query ? request->query : "")
+                                           .data,
+                                .headers = headers_make(service, arena, request),
+                                .body = request->body,
+                                .total_ms = request->total_ms,
+                                .arena = arena};
+}
+
+void response_read(struct response *out, struct arena *arena, const struct client_call *call)
+{
     const char *fault;
-    *out = (struct response){.message = ""};
-    struct client_call call = {.method = request->method,
-                               .url = arena_printf(arena, "%.*s%s%s%s", SLICE_ARG(service->base),
-                                                   request->path,
-                                                   request->query && *request->query ? "?" : "",
-                                                   request->query ? request->query : "")
-                                          .data,
-                               .headers = headers_make(service, arena, request),
-                               .body = request->body,
-                               .total_ms = request->total_ms,
-                               .arena = arena,
-                               .reply = &reply,
-                               .header = header_take,
-                               .context = out};
-    client_call(service->client, &call);
-    out->status = call.status;
-    out->body = arena_copy(arena, buf_view(&reply));
-    buf_free(&reply);
-    if (call.end != CLIENT_ANSWERED) {
-        complain("nobody answers on %s: %.*s\n%s", service->where, SLICE_ARG(call.failure),
-                 service->is_default
-                     ? "Start a server with 'quipu serve', or say where it is: --on URL"
-                     : "That is what --on or $QUIPU_ON says. Is it right, and does a server run there?");
-        return false;
-    }
+    out->status = call->status;
+    out->body = arena_copy(arena, buf_view(call->reply));
+    if (call->end != CLIENT_ANSWERED) return;
     out->json = out->body.len ? node_parse(arena, out->body, &fault) : NULL;
     if (out->status >= 300)
         error_find(out, arena);
     else
         out->error = NULL;
-    return true;
+}
+
+bool service_try(struct service *service, struct arena *arena, const struct request *request, struct response *out,
+                 struct slice *failure)
+{
+    struct buf reply = {0};
+    struct client_call call = service_sign(service, arena, request);
+    *out = (struct response){.message = ""};
+    call.reply = &reply;
+    call.header = header_take;
+    call.context = out;
+    client_call(service->client, &call);
+    response_read(out, arena, &call);
+    *failure = call.failure;
+    buf_free(&reply);
+    return call.end == CLIENT_ANSWERED;
+}
+
+bool service_ask(struct service *service, struct arena *arena, const struct request *request, struct response *out)
+{
+    struct slice failure;
+    if (service_try(service, arena, request, out, &failure)) return true;
+    complain("nobody answers on %s: %.*s\n%s", service->where, SLICE_ARG(failure),
+             service->is_default
+                 ? "Start a server with 'quipu serve', or say where it is: --on URL"
+                 : "That is what --on or $QUIPU_ON says. Is it right, and does a server run there?");
+    return false;
 }
 
 int service_complain(const struct response *response)

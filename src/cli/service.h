@@ -46,6 +46,13 @@ struct request request_to(const char *service, const char *method, const char *p
 bool service_open(struct service *out, const struct arguments *arguments);
 void service_close(struct service *service);
 
+/* A call of the client, signed now: method, url, headers, body, total_ms and arena. */
+struct client_call service_sign(struct service *service, struct arena *arena, const struct request *request);
+/* What came of a call: the response to it, all in the arena. */
+void response_read(struct response *out, struct arena *arena, const struct client_call *call);
+/* Calls and waits; all of the response is in the arena. False when nobody answered, and why. */
+bool service_try(struct service *service, struct arena *arena, const struct request *request, struct response *out,
+                 struct slice *failure);
 /* Calls and waits; all of the response is in the arena. False after complaining that nobody answered. */
 bool service_ask(struct service *service, struct arena *arena, const struct request *request,
                  struct response *out);

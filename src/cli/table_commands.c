@@ -1,10 +1,12 @@
-/* quipu table ls, create, set, describe, drop. */
+/* quipu table ls, create, set, describe, drop; and the rows of those on backups. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/print.h"
 #include "cli/layout.h"
-#include "cli/print.h"
+#include "cli/listing.h"
+#include "cli/table_backups.h"
 #include "cli/table_spec.h"
 #include "cli/tables.h"
 
@@ -67,6 +69,28 @@ static void add_indexes(struct facts *facts, const struct node *table, const cha
     }
 }
 
+/* "near: embedding, 384 dimensions, COSINE; all attributes" */
+static void add_vector_indexes(struct facts *facts, const struct node *table)
+{
+    const struct node *indexes = node_member(table, "VectorIndexes");
+    for (const struct node *one = indexes ? indexes->first : NULL; one; one = one->next) {
+        struct buf text = {0};
+        const struct node *schema = node_member(one, "SearchSchema");
+        buf_printf(&text, "%.*s: %.*s, %s, %.*s", SLICE_ARG(node_text(one, "IndexName")),
+                   SLICE_ARG(node_text(node_member(one, "VectorAttribute"), "AttributeName")),
+                   counted(node_count(one, "Dimensions"), "dimension").text,
+                   SLICE_ARG(node_text(one, "DistanceFunction")));
+        for (const struct node *element = schema ? schema->first : NULL; element; element = element->next)
+            buf_printf(&text, "%s %.*s", element == schema->first ? "; by" : ",",
+                       SLICE_ARG(node_text(element, "AttributeName")));
+        put_projection(&text, node_member(one, "Projection"));
+        struct slice status = node_text(one, "IndexStatus");
+        if (status.len && !slice_equal(status, SLICE("ACTIVE"))) buf_printf(&text, "; %.*s", SLICE_ARG(status));
+        add_fact(facts, "vector index", &text);
+        buf_free(&text);
+    }
+}
+
 static void put_capacity(struct buf *out, const struct node *table)
 {
     const struct node *billing = node_member(table, "BillingModeSummary");
@@ -75,8 +99,8 @@ static void put_capacity(struct buf *out, const struct node *table)
     if (node_is(billing, "BillingMode", "PAY_PER_REQUEST") || !reads)
         buf_text(out, "on demand");
     else
-        buf_printf(out, "%llu reads, %llu writes a second", reads,
-                   node_count(throughput, "WriteCapacityUnits"));
+        buf_printf(out, "%s, %s a second", counted(reads, "read").text,
+                   counted(node_count(throughput, "WriteCapacityUnits"), "write").text);
 }
 
 static void put_tags(struct buf *out, struct arena *arena, struct slice json)
@@ -103,10 +127,17 @@ static void gather_facts(struct facts *facts, const struct node *table)
     add_fact(facts, "items", &text);
     add_indexes(facts, table, "GlobalSecondaryIndexes", "index");
     add_indexes(facts, table, "LocalSecondaryIndexes", "local index");
+    add_vector_indexes(facts, table);
     text.len = 0;
     put_capacity(&text, table);
     add_fact(facts, "capacity", &text);
-    const struct node *stream = node_member(table, "StreamSpecification");
+    const struct node *stream = node_member(table, "StreamSpecification"),
+                      *restore = node_member(table, "RestoreSummary");
+    text.len = 0;
+    buf_printf(&text, "from %.*s", SLICE_ARG(after_last(node_text(restore, "SourceTableArn"), '/')));
+    if (node_text(restore, "SourceBackupArn").len)
+        buf_printf(&text, ", backup %.*s", SLICE_ARG(after_last(node_text(restore, "SourceBackupArn"), '/')));
+    if (node_is_true(restore, "RestoreInProgress")) add_fact(facts, "restoring", &text);
     text.len = 0;
     buf_slice(&text, node_text(stream, "StreamViewType"));
     if (node_is_true(stream, "StreamEnabled")) add_fact(facts, "stream", &text);
@@ -121,6 +152,9 @@ static void gather_more(struct facts *facts, const struct place *place, const st
     struct buf text = {0};
     buf_slice(&text, ttl);
     if (ttl.len) add_fact(facts, "ttl", &text);
+    text.len = 0;
+    buf_slice(&text, table_recovery_text(place, facts->arena, schema->table));
+    if (text.len) add_fact(facts, "recovery", &text);
     text.len = 0;
     put_tags(&text, facts->arena, tags);
     if (tags.len) add_fact(facts, "tags", &text);
@@ -147,7 +181,7 @@ static int describe(const struct arguments *arguments)
     struct place place;
     struct arena arena = {0};
     struct schema schema;
-    if (!place_open(&place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&place, arguments, PLACE_READ)) return EXIT_FAULT;
     bool fine = schema_load(&place, &arena, argument_word(arguments, 0), NULL, &schema);
     if (fine && form_chosen(arguments) == FORM_TABLE) {
         print_facts(&place, &arena, &schema);
@@ -211,7 +245,7 @@ static int list(const struct arguments *arguments)
     struct place place;
     struct arena arena = {0};
     size_t count;
-    if (!place_open(&place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&place, arguments, PLACE_READ)) return EXIT_FAULT;
     const char **names = table_names(&place, &arena, &count);
     bool fine = names != NULL;
     if (fine && argument_given(arguments, "long"))
@@ -278,7 +312,7 @@ static int create(const struct arguments *arguments)
     int status = EXIT_USAGE;
     if (read_spec(arguments, &arena, &request)) {
         status = EXIT_FAULT;
-        if (place_open(&place, arguments, true)) {
+        if (place_open(&place, arguments, PLACE_MAKE)) {
             status = create_on(&place, &arena, arguments, &request);
             place_close(&place);
         }
@@ -327,15 +361,22 @@ static bool set_ttl(const struct place *place, struct arena *arena, const char *
 static int set(const struct arguments *arguments)
 {
     const char *table = argument_word(arguments, 0);
-    const char *stream = argument_text(arguments, "stream"), *ttl = argument_text(arguments, "ttl");
+    const char *stream = argument_text(arguments, "stream"), *ttl = argument_text(arguments, "ttl"),
+               *recovery = argument_text(arguments, "recovery");
     struct place place;
     struct arena arena = {0};
-    if (!stream && !ttl) return complain_of_usage(arguments, "say what to set: --stream or --ttl");
+    unsigned long long days = 0;
+    if (!stream && !ttl && !recovery)
+        return complain_of_usage(arguments, "say what to set: --stream, --ttl or --recovery");
+    if (recovery && !recovery_days_read(recovery, &days))
+        return complain_of_usage(arguments, "--recovery should be a number of days from 1 to 35, or off, not '%s'",
+                                 recovery);
     if (stream && !is_off(stream) && !stream_view(stream))
         return complain_of_usage(arguments, "'%s' should be new-and-old, new, old, keys or off", stream);
-    if (!place_open(&place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&place, arguments, PLACE_WRITE)) return EXIT_FAULT;
     bool fine = (!stream || set_stream(&place, &arena, table, stream)) &&
-                (!ttl || set_ttl(&place, &arena, table, ttl));
+                (!ttl || set_ttl(&place, &arena, table, ttl)) &&
+                (!recovery || table_set_recovery(&place, &arena, table, days));
     arena_free(&arena);
     place_close(&place);
     return fine ? EXIT_FINE : EXIT_FAULT;
@@ -377,7 +418,7 @@ static int drop(const struct arguments *arguments)
 {
     struct place place;
     struct arena arena = {0};
-    if (!place_open(&place, arguments, false)) return EXIT_FAULT;
+    if (!place_open(&place, arguments, PLACE_WRITE)) return EXIT_FAULT;
     bool fine = person_agrees(&place, arguments);
     for (size_t i = 0; fine && i < argument_words(arguments); i++)
         fine = drop_one(&place, &arena, argument_word(arguments, i));
@@ -403,8 +444,19 @@ static const struct flag create_flags[] = {
 static const struct flag set_flags[] = {
     {"stream", "VIEW", "keep a stream of changes: new-and-old, new, old or keys; or off"},
     {"ttl", "ATTRIBUTE", "items expire at the second since 1970 in this attribute; or off"},
+    {"recovery", "DAYS", "keep the log, so that any moment of the last 1 to 35 days can be restored; or off"},
 };
 static const struct flag drop_flags[] = {{"yes", NULL, "do not ask"}};
+static const struct flag backup_flags[] = {
+    {"name", "NAME", "the backup's name (default: the table's, and the time)"}};
+static const struct flag backups_flags[] = {LIST_FLAGS};
+static const struct flag restore_flags[] = {
+    {"backup", "ID", "from this backup: an id of 'quipu table backups', or an ARN"},
+    {"from", "TABLE", "from this table"},
+    {"at", "TIME",
+     "as it was at this moment: 2026-11-15T03:42:06Z, or seconds since 1970\n(default: as it is now)"},
+    {"no-wait", NULL, "begin it only: 'quipu table describe NEW' shows how far it is"},
+};
 
 static const struct command children[] = {
     {.name = "ls",
@@ -429,12 +481,13 @@ static const struct command children[] = {
      .words_max = 3,
      .run = create},
     {.name = "set",
-     .summary = "switch a stream or expiry on or off",
+     .summary = "switch a stream, expiry or recovery on or off",
      .usage = "TABLE [flags]",
-     .about = "Changes a table's stream and time to live.",
+     .about = "Changes a table's stream, time to live and point-in-time recovery.",
      FLAGS(set_flags),
      .examples = "  quipu table set Music --stream new-and-old\n"
-                 "  quipu table set Sessions --ttl off",
+                 "  quipu table set Sessions --ttl off\n"
+                 "  quipu table set Music --recovery 35",
      .works_on_data = true,
      .words_min = 1,
      .words_max = 1,
@@ -457,11 +510,53 @@ static const struct command children[] = {
      .words_min = 1,
      .words_max = WORDS_MANY,
      .run = drop},
+    {.name = "backup",
+     .summary = "copy a table as it is now, within the database",
+     .usage = "TABLE [flags]",
+     .about = "Makes a backup of a table and prints its id. It takes moments, whatever the size: the database's\n"
+              "files are linked. The backup stays when the table is dropped; 'quipu table restore' brings it back.\n"
+              "It is on the same disk: 'quipu backup' copies the whole database elsewhere.",
+     FLAGS(backup_flags),
+     .examples = "  quipu table backup Music\n"
+                 "  quipu table backup Music --name before-the-upgrade",
+     .works_on_data = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = table_backup},
+    {.name = "backups",
+     .summary = "list backups of tables",
+     .usage = "[TABLE] [flags]",
+     .about = "Lists the backups of a table, or of all, the oldest first; those of dropped tables too.",
+     FLAGS(backups_flags),
+     .works_on_data = true,
+     .words_max = 1,
+     .run = table_backups},
+    {.name = "restore",
+     .summary = "make a table of a backup, or of another table as it was",
+     .usage = "NEW --backup ID | --from TABLE [--at TIME] [flags]",
+     .about = "Makes a new table with the items of a backup, or of a table as it was at any moment since\n"
+              "'quipu table set TABLE --recovery 35', and waits until it is ready. Keys, indexes, capacity and\n"
+              "encryption come back; the stream, expiry and tags do not. Others go on meanwhile.",
+     FLAGS(restore_flags),
+     .examples = "  quipu table restore Music2 --backup 01794857419498-c0a6fc15\n"
+                 "  quipu table restore Music2 --from Music --at 2026-11-15T03:42:06Z",
+     .works_on_data = true,
+     .words_min = 1,
+     .words_max = 1,
+     .run = table_restore},
+    {.name = "rm-backup",
+     .summary = "delete backups of tables",
+     .usage = "ID... [flags]",
+     .about = "Deletes backups, by the ids that 'quipu table backups' shows, and frees their files.",
+     .works_on_data = true,
+     .words_min = 1,
+     .words_max = WORDS_MANY,
+     .run = table_delete_backups},
 };
 
 const struct command command_table = {.name = "table",
-                                      .summary = "list, create, describe, set and drop tables",
-                                      .usage = "ls|create|set|describe|drop ...",
+                                      .summary = "list, create, describe, set, drop, back up and restore tables",
+                                      .usage = "ls|create|set|describe|drop|backup|backups|restore|rm-backup ...",
                                       .about = "Works on whole tables.",
                                       .children = children,
                                       .child_count = sizeof children / sizeof *children};

@@ -1,30 +1,15 @@
 /* quipu tail: a table's changes as they happen. */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "cli/change.h"
+#include "cli/interrupt.h"
 #include "cli/print.h"
 
 #define WAIT_MS 250  /* how soon Ctrl-C is noticed */
 #define IDLE_MS 1000 /* --no-follow: nothing more came for so long */
-
-static volatile sig_atomic_t is_over;
-
-static void stop(int signal_number)
-{
-    (void)signal_number;
-    is_over = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = stop, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-}
 
 /* ---- a line ---- */
 
@@ -112,7 +97,7 @@ static int follow(const struct tail *tail)
 {
     struct quipu_record record;
     unsigned in_vain = 0;
-    for (unsigned long long count = 0; !is_over && (!tail->limit || count < tail->limit);) {
+    for (unsigned long long count = 0; !is_interrupted() && (!tail->limit || count < tail->limit);) {
         switch (quipu_stream_next(tail->stream, tail->follows ? WAIT_MS : IDLE_MS, &record)) {
         case QUIPU_FOUND:
             count++;
@@ -157,8 +142,8 @@ static int run(const struct arguments *arguments)
     if (from && !from_start && strcmp(from, "now") != 0)
         return complain_of_usage(arguments, "--from is start or now, not '%s'", from);
     if (!argument_number(arguments, "limit", 1, 1000000000000ull, &tail.limit)) return EXIT_USAGE;
-    if (!place_open(&tail.place, arguments, false)) return EXIT_FAULT;
-    catch_signals();
+    if (!place_open(&tail.place, arguments, PLACE_READ)) return EXIT_FAULT;
+    interrupts_catch();
     int status = EXIT_FAULT;
     if (open_stream(&tail, argument_word(arguments, 0), from_start ? QUIPU_OLDEST : QUIPU_LATEST)) {
         if (errors_are_terminal() && tail.follows)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/random.h"
 #include "calendar/calendar.h"
 #include "cli/lag.h"
 #include "cli/listing.h"
@@ -15,6 +16,7 @@
 #include "cli/trigger_settings.h"
 
 #define READING_WAIT_US 60000000
+#define SECONDS_MAX     9999999999u /* since 1970, as of argument_moment */
 
 static const char mappings_path[] = "/2015-03-31/event-source-mappings";
 
@@ -50,7 +52,7 @@ static struct slice stream_find(const struct arguments *arguments, struct arena 
     struct place place;
     bool is_known;
     struct slice arn = SLICE_NONE;
-    if (!place_open(&place, arguments, false)) return arn;
+    if (!place_open(&place, arguments, PLACE_WRITE)) return arn;
     arn = stream_arn(&place, arena, table, &is_known);
     if (is_known && !arn.len && stream_begin(&place, arena, table))
         arn = stream_arn(&place, arena, table, &is_known);
@@ -68,15 +70,17 @@ static const char *path_of_mapping(struct arena *arena, const struct node *mappi
 
 /* What is written from now on is to start the function, so nothing returns before the stream is being read: it is
  * read from the moment on at which the reader has come to it. */
-static void wait_until_it_reads(struct service *service, struct arena *arena, const struct node *mapping)
+static void wait_while(struct service *service, struct arena *arena, const struct node *mapping,
+                       const char *state)
 {
     int64_t until_us = monotonic_us() + READING_WAIT_US;
     struct request request = request_to("lambda", "GET", path_of_mapping(arena, mapping), NULL);
     struct response response = {.json = mapping};
-    for (unsigned nth = 0; slice_equal(node_text(response.json, "State"), SLICE("Creating")); nth++) {
+    for (unsigned nth = 0; node_is(response.json, "State", state); nth++) {
         if (nth) pause_before_retry(nth);
         if (monotonic_us() > until_us) {
-            fprintf(stderr, "quipu: the stream is not being read yet; 'quipu trigger ls' tells when it is\n");
+            fprintf(stderr, "quipu: the trigger is still %s; 'quipu trigger ls' tells when it is not\n",
+                    state);
             return;
         }
         if (!service_call(service, arena, &request, &response)) return;
@@ -105,7 +109,7 @@ static int add_on(struct service *service, struct arena *arena, const struct arg
     buf_free(&body);
     if (!fine) return EXIT_FAULT;
     printf("%.*s\n", SLICE_ARG(node_text(response.json, "UUID")));
-    wait_until_it_reads(service, arena, response.json);
+    wait_while(service, arena, response.json, "Creating");
     if (errors_are_terminal()) fprintf(stderr, "Changes of %s call %s.\n", table, function);
     return EXIT_FINE;
 }
@@ -230,7 +234,7 @@ static struct slice lag_words(const struct arguments *arguments, struct arena *a
 {
     struct place place;
     int64_t lag_ms = -1;
-    if (place_open(&place, arguments, false)) {
+    if (place_open(&place, arguments, PLACE_READ)) {
         lag_ms = lag_of_mapping(&place, arena, node_text(mapping, "UUID"),
                                 node_text(mapping, "EventSourceArn"));
         place_close(&place);
@@ -248,7 +252,7 @@ static struct slice stream_words(const struct arguments *arguments, struct arena
     struct place place;
     struct buf request = {0};
     bool is_over = false;
-    if (!place_open(&place, arguments, false)) return SLICE("");
+    if (!place_open(&place, arguments, PLACE_READ)) return SLICE("");
     buf_byte(&request, '{');
     put_string_member(&request, "StreamArn", node_text(mapping, "EventSourceArn"));
     buf_byte(&request, '}');
@@ -376,6 +380,55 @@ static int resume_trigger(const struct arguments *arguments)
     return set_enabled(arguments, true);
 }
 
+/* The server knows start, end, times and sequence numbers, which are longer than the seconds since 1970. */
+static bool put_move(struct buf *out, const struct arguments *arguments, struct arena *arena)
+{
+    const char *to = argument_text(arguments, "to"), *shard = argument_text(arguments, "shard");
+    unsigned long long seconds;
+    char token[UUID_BYTES];
+    struct random random;
+    if (!to) return complain_of_usage(arguments, "say where it is to go on, like --to start"), false;
+    random_seed_from_system(&random);
+    uuid_put(token, random_next(&random), random_next(&random));
+    buf_byte(out, '{');
+    bool is_seconds = slice_to_u64(slice_of(to), SECONDS_MAX, &seconds);
+    put_string_member(out, "To", is_seconds ? moment_text(arena, (int64_t)seconds * 1000) : slice_of(to));
+    if (shard) put_string_member(out, "ShardId", slice_of(shard));
+    put_string_member(out, "ClientToken", slice_of(token));
+    buf_byte(out, '}');
+    return true;
+}
+
+static int move_trigger(const struct arguments *arguments)
+{
+    struct service service;
+    struct arena arena = {0};
+    struct buf body = {0};
+    struct response response;
+    int status = EXIT_USAGE;
+    if (trigger_is_drive(arguments))
+        return complain_of_usage(arguments,
+                                 "only triggers of tables are moved; 'quipu log replay' moves a consumer");
+    if (put_move(&body, arguments, &arena)) {
+        status = EXIT_FAULT;
+        if (service_open(&service, arguments)) {
+            const struct node *mapping = find(&service, &arena, arguments);
+            if (mapping) {
+                struct slice path = arena_printf(&arena, "%s/move", path_of_mapping(&arena, mapping));
+                struct request request = request_to("lambda", "POST", path.data, &body);
+                if (service_call(&service, &arena, &request, &response)) {
+                    wait_while(&service, &arena, response.json, "Updating");
+                    status = EXIT_FINE;
+                }
+            }
+            service_close(&service);
+        }
+    }
+    buf_free(&body);
+    arena_free(&arena);
+    return status;
+}
+
 static int remove_trigger(const struct arguments *arguments)
 {
     if (trigger_is_drive(arguments)) return trigger_drive_remove(arguments);
@@ -391,17 +444,23 @@ static const struct flag add_flags[] = {
 };
 static const struct flag set_flags[] = {TRIGGER_SETTING_FLAGS};
 
+static const struct flag move_flags[] = {
+    {"to", "WHERE", "start, end, a time (2026-11-15T03:42:06Z, or seconds since 1970), or a sequence number"},
+    {"shard", "ID", "move only in this shard of the stream"},
+};
+
 #define NAMED "TABLE FUNCTION | ID | log:LOG:CONSUMER | work:QUEUE [flags]"
 
 static const struct command children[] = {
     {.name = "add",
      .summary = "call a function with a table's changes",
      .usage = "TABLE FUNCTION [flags]",
-     .about = "Calls a function with the changes of a table, in batches, in order for each item. Prints the\n"
-              "trigger's id. The table's stream is switched on when it has none.\n\n"
-              "log:LOG instead of a table calls it with the events of a log, as a consumer of the function's name\n"
-              "(log:LOG:CONSUMER: of that name), work:QUEUE with each unit of a queue. --lanes is there how many\n"
-              "calls of a partition, or of the queue, run at a time.",
+     .about =
+         "Calls a function with the changes of a table, in batches, in order for each item. Prints the\n"
+         "trigger's id. The table's stream is switched on when it has none.\n\n"
+         "log:LOG instead of a table calls it with the events of a log, as a consumer of the function's name\n"
+         "(log:LOG:CONSUMER: of that name), work:QUEUE with each unit of a queue. --lanes is there how many\n"
+         "calls of a partition, or of the queue, run at a time.",
      FLAGS(add_flags),
      .examples = "  quipu trigger add orders invoice\n"
                  "  quipu trigger add orders mail --batch 50 --window 10s --retries 3 --on-failure lost\n"
@@ -454,6 +513,22 @@ static const struct command children[] = {
      .words_min = 1,
      .words_max = 2,
      .run = resume_trigger},
+    {.name = "move",
+     .summary = "go on elsewhere: handle changes again, or skip them",
+     .usage = "TABLE FUNCTION | ID --to start|end|TIME|SEQUENCE [flags]",
+     .about =
+         "Moves the position of a trigger, after the batches under way. It then goes on with the oldest\n"
+         "change that the stream has (start), with those that come (end: what waits is skipped), with those\n"
+         "of a time on, or behind a sequence number. A paused trigger stays paused.",
+     FLAGS(move_flags),
+     .examples =
+         "  quipu trigger move orders invoice --to start\n"
+         "  quipu trigger move orders invoice --to 2026-11-15T03:42:06Z\n"
+         "  quipu trigger move 4f1c --to 000000000000000000042 --shard shardId-00000000000000000001-00000001",
+     .works_on_server = true,
+     .words_min = 1,
+     .words_max = 2,
+     .run = move_trigger},
     {.name = "rm",
      .summary = "remove a trigger and its position",
      .usage = NAMED,
@@ -466,7 +541,7 @@ static const struct command children[] = {
 
 const struct command command_trigger = {.name = "trigger",
                                         .summary = "call functions with the changes of tables",
-                                        .usage = "add|ls|show|set|pause|resume|rm ...",
+                                        .usage = "add|ls|show|set|pause|resume|move|rm ...",
                                         .about = "Triggers call functions of a server when tables change.",
                                         .children = children,
                                         .child_count = sizeof children / sizeof *children};

@@ -227,7 +227,7 @@ int work_run(const struct arguments *arguments)
         worker.left = units ? units : ~0ull;
         status = EXIT_FAULT;
         signals_keep();
-        if (place_open(&worker.place, arguments, true)) {
+        if (place_open(&worker.place, arguments, PLACE_MAKE)) {
             status = worker_run(&worker);
             place_close(&worker.place);
         }

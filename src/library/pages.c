@@ -23,6 +23,7 @@ static const struct listing listings[] = {
     {"ListTagsOfResource", "Tags", "NextToken", "NextToken"},
     {"ListBackups", "BackupSummaries", "LastEvaluatedBackupArn", "ExclusiveStartBackupArn"},
     {"ListGlobalTables", "GlobalTables", "LastEvaluatedGlobalTableName", "ExclusiveStartGlobalTableName"},
+    {"ListBulkOperations", "BulkOperationsSummaryList", "NextToken", "NextToken"},
     {"ListContributorInsights", "ContributorInsightsSummaries", "NextToken", "NextToken"},
     {"ListExports", "ExportSummaries", "NextToken", "NextToken"},
     {"ListImports", "ImportSummaryList", "NextToken", "NextToken"},

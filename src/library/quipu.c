@@ -31,6 +31,7 @@ static struct dynamo_options door_of(const struct quipu_options *options)
     return (struct dynamo_options){.region = options->region,
                                    .cache_bytes = options->cache_bytes,
                                    .must_exist = options->must_exist != 0,
+                                   .read_only = options->read_only != 0,
                                    .unsynced = options->unsynced != 0,
                                    .access_key = options->access_key,
                                    .secret_key = options->secret_key,
@@ -61,8 +62,10 @@ struct quipu *quipu_open(const char *where, const struct quipu_options *options,
     if (!dynamo) return NULL;
     struct quipu *db = must_zero(1, sizeof *db);
     db->dynamo = dynamo;
-    db->pattern = pattern_open(&(struct pattern_options){
-        .dynamo = dynamo, .prefix = all.prefix, .host = &library_host, .sweeps = all.sweeps != 0});
+    db->pattern = pattern_open(&(struct pattern_options){.dynamo = dynamo,
+                                                         .prefix = all.prefix,
+                                                         .host = &library_host,
+                                                         .sweeps = all.sweeps && !all.read_only});
     return db;
 }
 

@@ -12,6 +12,8 @@ struct descriptors_needs {
     unsigned threads;
     uint32_t process_max; /* of functions; 0: there are none */
     bool on_disk;         /* the data is in a folder of ours */
+    bool is_elsewhere;    /* the data is behind a URL */
+    uint32_t databases;   /* in folders of their own, besides; at most */
 };
 
 struct descriptors {
@@ -20,6 +22,8 @@ struct descriptors {
     uint32_t guests;      /* connections of functions */
     uint32_t process_max;
     uint32_t store_files; /* that the store may keep open; 0: as many as it has */
+    uint32_t databases;
+    uint32_t database_files; /* that each of those may keep open */
 };
 
 /* Raises the soft limit as far as there is use for it and deals it out. False and one clear sentence when there

@@ -1,8 +1,10 @@
 /* quipu check and quipu show: a data folder looked at from outside. */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "api/api.h"
+#include "base/print.h"
 #include "main/main.h"
 #include "store/store.h"
 
@@ -35,9 +37,8 @@ static int check(const struct arguments *arguments)
         complain("the store cannot be read: %s", store->error);
         status = EXIT_FAULT;
     } else {
-        printf("%llu tables, %llu items, %llu stream records, %llu faults\n",
-               (unsigned long long)report.tables, (unsigned long long)report.items,
-               (unsigned long long)report.records, (unsigned long long)report.faults);
+        printf("%s, %s, %s, %s\n", counted(report.tables, "table").text, counted(report.items, "item").text,
+               counted(report.records, "stream record").text, counted(report.faults, "fault").text);
         status = report.faults ? EXIT_FAULT : EXIT_FINE;
     }
     buf_free(&out);
@@ -45,16 +46,13 @@ static int check(const struct arguments *arguments)
     return status;
 }
 
-static bool print_entry(void *context, enum stored_kind kind, struct slice meaning, struct slice value)
+static bool print_line(struct buf *line, enum stored_kind kind, struct slice value)
 {
-    struct buf *line = context;
-    line->len = 0;
-    buf_slice(line, meaning);
     buf_byte(line, '\t');
     if (kind == STORED_ITEM) {
         if (!api_put_encoded_item_json(line, value)) buf_text(line, "(damaged)");
     } else if (kind == STORED_UNKNOWN) {
-        buf_printf(line, "(%zu bytes)", value.len);
+        buf_printf(line, "(%s)", counted(value.len, "byte").text);
     } else {
         buf_slice(line, value);
     }
@@ -62,15 +60,54 @@ static bool print_entry(void *context, enum stored_kind kind, struct slice meani
     return fwrite(line->data, 1, line->len, stdout) == line->len;
 }
 
+static bool print_entry(void *context, enum stored_kind kind, struct slice meaning, struct slice value)
+{
+    struct buf *line = context;
+    line->len = 0;
+    buf_slice(line, meaning);
+    return print_line(line, kind, value);
+}
+
+static void print_batch(void *context, uint64_t number, int64_t time_ms, uint32_t entries, size_t bytes)
+{
+    time_t seconds = (time_t)(time_ms / 1000);
+    struct tm parts;
+    char text[32];
+    (void)context;
+    gmtime_r(&seconds, &parts);
+    strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &parts);
+    printf("batch %llu\t%s.%03dZ, %s, %s\n", (unsigned long long)number, text, (int)(time_ms % 1000),
+           counted(entries, "entry").text, counted(bytes, "byte").text);
+}
+
+static void print_change(void *context, const char *verb, enum stored_kind kind, struct slice meaning,
+                         struct slice value)
+{
+    struct buf *line = context;
+    line->len = 0;
+    buf_printf(line, "  %s %.*s", verb, SLICE_ARG(meaning));
+    print_line(line, kind, value);
+}
+
 static int show(const struct arguments *arguments)
 {
     int status;
+    unsigned long long from = 0;
+    char error[600];
+    if (!argument_number(arguments, "from", 1, UINT64_MAX, &from)) return EXIT_USAGE;
+    if (from && !argument_given(arguments, "log"))
+        return complain_of_usage(arguments, "--from names a batch of the log: it goes with --log");
     struct store *store = open_folder(arguments, "show", &status);
     if (!store) return status;
     struct buf line = {0};
+    struct engine_log_visitor log = {print_batch, print_change, &line};
     status = EXIT_FINE;
-    if (!engine_show(store, print_entry, &line))
-        status = complain("the store cannot be read: %s", store->error);
+    if (!argument_given(arguments, "log")) {
+        if (!engine_show(store, print_entry, &line))
+            status = complain("the store cannot be read: %s", store->error);
+    } else if (!engine_show_log(store, from, &log, error, sizeof error)) {
+        status = complain("%s", error);
+    }
     buf_free(&line);
     store_close(store);
     return status;
@@ -79,6 +116,11 @@ static int show(const struct arguments *arguments)
 /* ---- the rows ---- */
 
 static const struct flag flags[] = {{"data", "DIR", "the data folder"}};
+static const struct flag show_flags[] = {
+    {"data", "DIR", "the data folder"},
+    {"log", NULL, "print the commit log instead: each batch with its number and time, and what it changed"},
+    {"from", "NUMBER", "with --log: begin with this batch"},
+};
 
 const struct command command_check = {
     .name = "check",
@@ -99,11 +141,12 @@ const struct command command_check = {
 const struct command command_show = {
     .name = "show",
     .summary = "print what a data folder holds, entry by entry",
-    .usage = "--data DIR",
+    .usage = "--data DIR [--log [--from NUMBER]]",
     .about =
         "Prints every entry of a data folder on a line: what its key means, a tab, and its value (items in\n"
-        "DynamoDB JSON). Changes nothing. The server must not be running on the folder.",
-    .flags = flags,
-    .flag_count = 1,
+        "DynamoDB JSON). Changes nothing. The server must not be running on the folder.\n"
+        "\n"
+        "The log has what was written last; older batches go when the tables' files have them.",
+    FLAGS(show_flags),
     .has_environment = true,
     .run = show};

@@ -6,13 +6,14 @@
 #include "main/main.h"
 
 static const struct command *const commands[] = {
-    &command_serve,  &command_table,    &command_get,     &command_put,        &command_update,
-    &command_delete, &command_query,    &command_scan,    &command_tail,       &command_dump,
-    &command_load,   &command_copy,     &command_counter, &command_job,        &command_group,
-    &command_period, &command_work,     &command_doc,     &command_lease,      &command_once,
-    &command_limit,  &command_history,  &command_log,     &command_board,      &command_drive,
-    &command_cost,   &command_function, &command_route,   &command_layer,   &command_trigger,    &command_schedule,
-    &command_queue,  &command_deploy,   &command_check,   &command_show,       &command_completion,
+    &command_serve,   &command_table,    &command_get,      &command_put,        &command_update,
+    &command_delete,  &command_query,    &command_scan,     &command_sql,        &command_tail,     &command_top,
+    &command_dump,    &command_load,     &command_copy,     &command_counter,    &command_job,
+    &command_group,   &command_period,   &command_work,     &command_doc,        &command_lease,
+    &command_once,    &command_limit,    &command_history,  &command_log,        &command_board,
+    &command_drive,   &command_cost,     &command_function, &command_route,      &command_layer,
+    &command_trigger, &command_schedule, &command_queue,    &command_deploy,     &command_backup,
+    &command_restore, &command_check,    &command_salvage,  &command_show,       &command_completion,
 };
 
 static const struct program program = {

@@ -5,6 +5,6 @@
 
 #include "cli/cli.h"
 
-extern const struct command command_serve, command_check, command_show;
+extern const struct command command_serve, command_check, command_show, command_salvage;
 
 #endif

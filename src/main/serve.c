@@ -13,11 +13,15 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backup/backup.h"
 #include "base/clock.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "base/slice.h"
+#include "base/limits.h"
+#include "calendar/calendar.h"
 #include "client/client.h"
+#include "console/console.h"
 #include "drive/drive.h"
 #include "dynamo/dynamo.h"
 #include "func/func.h"
@@ -30,6 +34,7 @@
 #include "react/react.h"
 #include "sandbox/sandbox.h"
 #include "store/store.h"
+#include "transfer/transfer.h"
 #include "trigger/trigger.h"
 #include "web/web.h"
 
@@ -49,16 +54,17 @@
 
 struct settings {
     const char *host, *data, *on, *prefix, *functions, *function_user, *node_modules, *region, *credentials;
+    const char *s3_folder, *s3_endpoint, *console_folder;
     const char *tls_cert, *tls_key;
     const char **allow_origins, **allow_hosts; /* each ends in NULL */
     struct imitation_options imitated;
     uint16_t port;
     unsigned thread_count;
     uint64_t cache_bytes;
-    int64_t ttl_interval_ms, stream_retention_ms;
+    int64_t ttl_interval_ms, stream_retention_ms, keep_log_ms;
     uint32_t shard_count, process_max;
-    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses,
-        separates_regions, imitates;
+    bool durable, in_memory, is_open, has_hooks, has_functions, is_lenient, delays_statuses, throttles,
+        separates_regions, imitates, has_console, console_reads_only;
 };
 
 /* ---- settings ---- */
@@ -151,15 +157,21 @@ static void read_words(struct settings *settings, const struct arguments *argume
     settings->tls_key = argument_text(arguments, "tls-key");
     settings->on = text_of_on(arguments);
     settings->prefix = argument_text(arguments, "prefix");
+    settings->s3_folder = argument_text(arguments, "s3-folder");
+    settings->s3_endpoint = argument_text(arguments, "s3-endpoint");
     settings->functions = argument_text(arguments, "functions");
     settings->node_modules = argument_text(arguments, "node-modules");
     settings->function_user = argument_text(arguments, "function-user");
     settings->has_functions = !argument_given(arguments, "no-functions");
+    settings->has_console = !argument_given(arguments, "no-console");
+    settings->console_reads_only = argument_given(arguments, "read-only-console");
+    settings->console_folder = argument_text(arguments, "console-folder");
     settings->in_memory = argument_given(arguments, "memory");
     settings->is_open = argument_given(arguments, "open");
     settings->has_hooks = argument_given(arguments, "test-hooks");
     settings->separates_regions = argument_given(arguments, "separate-regions");
     settings->is_lenient = argument_given(arguments, "lenient");
+    settings->throttles = argument_given(arguments, "throttle");
     settings->delays_statuses = argument_given(arguments, "delay-statuses");
 }
 
@@ -171,7 +183,8 @@ static const char *region_of(const struct settings *settings)
 /* An engine that is imitated is nothing else: its data is in memory, and it has no functions and no patterns. */
 static bool read_imitation(struct settings *settings, const struct arguments *arguments)
 {
-    static const char *const others[] = {"data", "on", "test-hooks", "separate-regions", "functions"};
+    static const char *const others[] = {"data",     "on", "test-hooks", "throttle", "separate-regions",
+                                         "functions"};
     const char *text = argument_text(arguments, "imitate");
     char error[400];
     settings->imitates = text != NULL;
@@ -183,7 +196,7 @@ static bool read_imitation(struct settings *settings, const struct arguments *ar
         }
     settings->on = NULL;
     settings->in_memory = true;
-    settings->has_functions = settings->has_hooks = settings->separates_regions = false;
+    settings->has_functions = settings->has_hooks = settings->separates_regions = settings->has_console = false;
     if (imitation_options_read(text, &settings->imitated, error, sizeof error)) return true;
     complain("%s", error);
     return false;
@@ -202,18 +215,34 @@ static bool check_words(struct settings *settings, const struct arguments *argum
         complain("--memory and --data exclude each other");
         return false;
     }
-    if (settings->on && (settings->in_memory || argument_given(arguments, "data") || settings->has_hooks)) {
-        complain("with --on (or QUIPU_ON in the environment) the data is elsewhere: --data, --memory and "
-                 "--test-hooks make no sense beside it");
+    if (settings->on && (settings->in_memory || argument_given(arguments, "data") || settings->has_hooks ||
+                         settings->throttles)) {
+        complain("with --on (or QUIPU_ON in the environment) the data is elsewhere: --data, --memory, "
+                 "--test-hooks and --throttle make no sense beside it");
         return false;
     }
     if (!settings->has_functions && settings->functions) {
         complain("--functions and --no-functions exclude each other");
         return false;
     }
+    if (settings->s3_folder && settings->s3_endpoint) {
+        complain("--s3-folder and --s3-endpoint exclude each other");
+        return false;
+    }
     if (settings->separates_regions && (settings->on || settings->has_hooks || settings->functions)) {
         complain("--separate-regions makes many databases: --on, --test-hooks and --functions, which work on "
                  "one, make no sense beside it");
+        return false;
+    }
+    const char *keep = argument_text(arguments, "keep-log");
+    if (keep && (!duration_parse(slice_of(keep), LIMIT_BACKUP_KEPT_MS, &settings->keep_log_ms) ||
+                 settings->keep_log_ms <= 0)) {
+        complain("--keep-log must be a duration such as 12h or 35d, not '%s'", keep);
+        return false;
+    }
+    if (keep && (settings->in_memory || settings->on || settings->separates_regions)) {
+        complain("--keep-log keeps the log of one data folder: --memory, --on and --separate-regions make no sense "
+                 "beside it");
         return false;
     }
     if (settings->prefix && !pattern_prefix_is_fit(settings->prefix)) {
@@ -253,14 +282,17 @@ struct parts {
     struct store *store;
     struct engine *engine;
     struct api *api;
+    struct transfer *transfer;
     struct dynamo *dynamo;
     struct func *func;
     struct gateway *gateway;
     struct trigger *trigger;
     struct pattern *pattern;
+    struct backup *backup;
     struct react *react;
     struct drive *drive;
     struct web_regions *regions;
+    struct console *console;
     struct web *web;
     struct net_server *server;
     struct web_clock hook_clock;
@@ -268,6 +300,7 @@ struct parts {
     struct descriptors descriptors;
     char endpoint[300];
     char folder[4096]; /* of functions */
+    char s3_folder[4096]; /* of buckets; empty: there is none */
     bool owns_folder;  /* which goes with us */
 };
 
@@ -283,6 +316,7 @@ static void stop_orderly(void *context)
     if (parts->trigger) trigger_stop(parts->trigger);
     if (parts->drive) drive_rest(parts->drive, (until_us - monotonic_us()) / 1000);
     if (parts->func) func_stop(parts->func, (until_us - monotonic_us()) / 1000);
+    if (parts->backup) backup_stop(parts->backup);
     net_server_stop(parts->server);
 }
 
@@ -299,9 +333,12 @@ static bool deal_descriptors(struct parts *parts, const struct settings *setting
     struct descriptors *dealt = &parts->descriptors;
     struct descriptors_needs needs = {.threads = settings->thread_count,
                                       .process_max = settings->has_functions ? settings->process_max : 0,
-                                      .on_disk = !settings->in_memory && !settings->on};
+                                      .on_disk = !settings->in_memory && !settings->on,
+                                      .is_elsewhere = settings->on != NULL};
+    if (settings->separates_regions && !settings->in_memory) needs.databases = LIMIT_REGION_DATABASES;
     if (!descriptors_deal(dealt, &needs, error, error_len)) return false;
-    if (dealt->connections < LIMIT_CONNECTIONS || dealt->process_max < needs.process_max)
+    if (dealt->connections < LIMIT_CONNECTIONS || dealt->process_max < needs.process_max ||
+        dealt->databases < needs.databases)
         log_line("only %llu files may be open at a time (ulimit -n): at most %u connections and %u processes "
                  "of functions",
                  (unsigned long long)dealt->limit, dealt->connections, dealt->process_max);
@@ -313,7 +350,8 @@ static bool open_data(struct parts *parts, const struct settings *settings, char
     struct store_options store_options = {.folder = settings->data,
                                           .create = true,
                                           .cache_bytes = settings->cache_bytes / BLOCK_CACHE_PART,
-                                          .open_files = parts->descriptors.store_files};
+                                          .open_files = parts->descriptors.store_files,
+                                          .clock = &parts->clock};
     parts->store = settings->in_memory ? store_open_memory(NULL)
                                        : store_open_disk(&store_options, error, error_len);
     if (!parts->store) return false;
@@ -363,7 +401,24 @@ static bool open_imitation(struct parts *parts, const struct settings *settings,
     return parts->dynamo != NULL;
 }
 
-static void open_local(struct parts *parts, const struct settings *settings)
+static void open_backup(struct parts *parts, const struct settings *settings)
+{
+    const char *refusal =
+        settings->separates_regions
+            ? "this server has a database for each key and region: stop it, and back up each folder in DATA/regions "
+              "with --on FOLDER"
+        : settings->in_memory ? "this server keeps everything in memory: there is nothing to back up"
+        : settings->on        ? "the data of this server is elsewhere: back up the database that it works on"
+                              : NULL;
+    parts->backup = backup_open(&(struct backup_options){.store = parts->store,
+                                                         .folder = settings->in_memory ? NULL : settings->data,
+                                                         .clock = &parts->clock,
+                                                         .keep_ms = settings->keep_log_ms,
+                                                         .is_served = true,
+                                                         .refusal = refusal});
+}
+
+static bool open_local(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
     snprintf(parts->endpoint, sizeof parts->endpoint, "%s:%u", settings->host, settings->port);
     parts->api = api_new(&(struct api_options){.engine = parts->engine,
@@ -371,8 +426,22 @@ static void open_local(struct parts *parts, const struct settings *settings)
                                                .account = ACCOUNT,
                                                .endpoint = parts->endpoint,
                                                .creating_ms = settings->delays_statuses ? CREATING_MS : 0,
+                                               .throttles = settings->throttles,
                                                .is_lenient = settings->is_lenient});
+    if (settings->s3_folder)
+        snprintf(parts->s3_folder, sizeof parts->s3_folder, "%s", settings->s3_folder);
+    else if (!settings->in_memory)
+        snprintf(parts->s3_folder, sizeof parts->s3_folder, "%s/s3", settings->data);
     parts->dynamo = dynamo_open_local(parts->engine, parts->api);
+    parts->transfer = transfer_open(
+        &(struct transfer_options){.engine = parts->engine,
+                                   .api = parts->api,
+                                   .backup = parts->backup,
+                                   .folder = *parts->s3_folder ? parts->s3_folder : NULL,
+                                   .endpoint = settings->s3_endpoint,
+                                   .region = settings->region},
+        error, error_len);
+    return parts->transfer != NULL;
 }
 
 /* ---- functions ---- */
@@ -493,6 +562,7 @@ static void open_regions(struct parts *parts, const struct settings *settings)
 {
     if (!settings->separates_regions) return;
     struct dynamo_options options = {.cache_bytes = REGION_CACHE_BYTES,
+                                     .open_files = parts->descriptors.database_files,
                                      .unsynced = !settings->durable,
                                      .clock = &parts->clock,
                                      .ttl_interval_ms = settings->ttl_interval_ms,
@@ -501,21 +571,50 @@ static void open_regions(struct parts *parts, const struct settings *settings)
                                      .on_failure = stop_on_failure,
                                      .failure_context = parts,
                                      .creating_ms = settings->delays_statuses ? CREATING_MS : 0,
-                                     .is_lenient = settings->is_lenient};
-    parts->regions = web_regions_open(settings->in_memory ? NULL : settings->data, &options);
+                                     .throttles = settings->throttles,
+                                     .is_lenient = settings->is_lenient,
+                                     .s3_folder = *parts->s3_folder ? parts->s3_folder : NULL,
+                                     .s3_endpoint = settings->s3_endpoint};
+    parts->regions = web_regions_open(settings->in_memory ? NULL : settings->data,
+                                      settings->in_memory ? LIMIT_REGION_DATABASES : parts->descriptors.databases,
+                                      &options);
+}
+
+static bool open_console(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
+{
+    if (!settings->has_console) return true;
+    parts->console = console_open(
+        &(struct console_options){.folder = settings->console_folder,
+                                  .reads_only = settings->console_reads_only,
+                                  .asks_for_keys = settings->credentials != NULL,
+                                  .dynamo = parts->dynamo,
+                                  .engine = parts->engine,
+                                  .func = parts->func,
+                                  .trigger = parts->trigger,
+                                  .kind = settings->on ? "remote" : settings->in_memory ? "memory" : "folder",
+                                  .where = settings->on ? settings->on : settings->in_memory ? NULL : settings->data,
+                                  .region = region_of(settings),
+                                  .prefix = settings->prefix ? settings->prefix : "quipu-",
+                                  .has_hooks = settings->has_hooks,
+                                  .clock = &clock_system},
+        error, error_len);
+    return parts->console != NULL;
 }
 
 static bool open_web(struct parts *parts, const struct settings *settings, char *error, size_t error_len)
 {
     parts->web = web_new(&(struct web_options){.dynamo = parts->dynamo,
                                                .engine = parts->engine,
+                                               .api = parts->api,
                                                .func = parts->func,
                                                .gateway = parts->gateway,
                                                .trigger = parts->trigger,
                                                .pattern = parts->pattern,
                                                .react = parts->react,
                                                .drive = parts->drive,
+                                               .backup = parts->backup,
                                                .regions = parts->regions,
+                                               .console = parts->console,
                                                .credentials = settings->credentials,
                                                .prefix = settings->prefix,
                                                .nodes = settings->imitated.nodes,
@@ -555,16 +654,18 @@ static bool open_all(struct parts *parts, const struct settings *settings, char 
                                    open_web(parts, settings, error, error_len);
     if (settings->on) {
         if (!open_elsewhere(parts, settings, error, error_len)) return false;
+        open_backup(parts, settings);
     } else {
         if (!open_data(parts, settings, error, error_len)) return false;
-        open_local(parts, settings);
+        open_backup(parts, settings);
+        if (!open_local(parts, settings, error, error_len)) return false;
     }
     if (!open_functions(parts, settings, error, error_len)) return false;
     open_patterns(parts, settings);
     open_reactions(parts, settings);
     open_drive(parts, settings);
     open_regions(parts, settings);
-    return open_web(parts, settings, error, error_len);
+    return open_console(parts, settings, error, error_len) && open_web(parts, settings, error, error_len);
 }
 
 static void start_all(struct parts *parts)
@@ -572,10 +673,12 @@ static void start_all(struct parts *parts)
     if (parts->func) func_start(parts->func, parts->server, web_forward, parts->web);
     if (parts->trigger) trigger_start(parts->trigger);
     if (parts->drive) drive_start(parts->drive);
+    web_start(parts->web);
 }
 
 static void close_all(struct parts *parts)
 {
+    console_close(parts->console);
     if (parts->drive) drive_close(parts->drive);
     if (parts->react) react_stop(parts->react);
     if (parts->trigger) trigger_close(parts->trigger);
@@ -584,6 +687,8 @@ static void close_all(struct parts *parts)
     gateway_close(parts->gateway);
     if (parts->pattern) pattern_close(parts->pattern);
     if (parts->sandbox) sandbox_free(parts->sandbox);
+    if (parts->transfer) transfer_close(parts->transfer);
+    backup_close(parts->backup); /* before the store, which belongs to the engine */
     if (parts->engine) engine_close(parts->engine);
     if (parts->regions) web_regions_close(parts->regions);
     if (parts->server) net_server_free(parts->server);
@@ -644,6 +749,9 @@ static const struct flag flags[] = {
     {"durability", "MODE",
      "sync: a reply means it is on disk (default)\n"
      "os: survives a crash of quipu, not of the machine; faster"},
+    {"keep-log", "TIME",
+     "keep what is needed to restore the database as it was at any second of this\n"
+     "time (35d, 12h), in DATA/kept; see 'quipu restore' (default: nothing)"},
     {"cache", "MB", "memory for hot items (default: a quarter of the machine's)"},
     {"on", "URL",
      "keep it in another DynamoDB instead: Amazon's, DynamoDB Local, another\n"
@@ -653,6 +761,12 @@ static const struct flag flags[] = {
     {"prefix", "NAME",
      "what the names of the tables that Quipu makes for functions and patterns\n"
      "begin with (default quipu-)"},
+    {"s3-folder", "DIR",
+     "the buckets of exports and imports: a folder in it is a bucket (default: s3 in\n"
+     "the data folder; with --memory none)"},
+    {"s3-endpoint", "URL",
+     "the buckets are those of an S3 instead: https://s3.eu-central-1.amazonaws.com,\n"
+     "MinIO, ...; keys and region by the AWS variables and files"},
     {NULL, NULL, "Functions:"},
     {"functions", "DIR",
      "their unpacked code and logs (default: functions in the data folder; with\n"
@@ -669,11 +783,20 @@ static const struct flag flags[] = {
      "run\n"
      "only when --functions is given: whoever may make one can run anything "
      "here"},
+    {NULL, NULL, "The console, a web page at / for browsers (doc/console.md):"},
+    {"no-console", NULL, "serve none"},
+    {"read-only-console", NULL, "its page may only read"},
+    {"console-folder", "DIR", "serve the page's files from here, for who works on them (default: the binary's)"},
     {NULL, NULL, "For tests:"},
     {"test-hooks", NULL,
      "serve /_quipu/: move the clock, expire now, snapshot and roll back, "
      "force\n"
      "throttling and conflicts, split stream shards (doc/test-hooks.md)"},
+    {"throttle", NULL,
+     "refuse what exceeds the provisioned units of tables and indexes, the maxima of\n"
+     "on-demand ones, or what one key may take, as Amazon's service does\n"
+     "(doc/throttling.md); a table's tag quipu:throttle, on or off, says so of that\n"
+     "table"},
     {"imitate", "ENGINE", NULL},
     {"ttl-interval", "MS", "how often expired items are looked for (default 1000)"},
     {"stream-retention", "H", "hours that stream records are kept (default 24)"},
@@ -725,7 +848,7 @@ const struct command command_serve = {
              "Lambda's and EventBridge Scheduler's for the\n"
              "functions that its changes and the clock start. Prints 'quipu: "
              "ready on URL' when it accepts.\n"
-             "Also served: GET /healthz, GET /metrics (Prometheus).",
+             "Also served: a console for browsers, GET /healthz, GET /metrics (Prometheus).",
     .flags = flags,
     .flag_count = sizeof flags / sizeof *flags,
     .aliases = aliases,

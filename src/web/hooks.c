@@ -10,6 +10,7 @@
 
 #define SNAPSHOTS_MAX 100
 #define RULES_MAX     100
+#define BURST_SECONDS_MAX 86400
 
 /* Lets requests fail: those of one operation, of one table, so many of them, or a part of them. */
 struct rule {
@@ -22,6 +23,7 @@ struct rule {
 
 struct hooks {
     struct engine *engine;
+    struct api *api;
     struct web_clock *clock;
     pthread_mutex_t lock; /* of everything below */
     struct engine_snapshot *snapshots[SNAPSHOTS_MAX];
@@ -33,10 +35,11 @@ struct hooks {
     struct random random;
 };
 
-struct hooks *hooks_new(struct engine *engine, struct web_clock *clock)
+struct hooks *hooks_new(struct engine *engine, struct api *api, struct web_clock *clock)
 {
     struct hooks *hooks = must_zero(1, sizeof *hooks);
     hooks->engine = engine;
+    hooks->api = api;
     hooks->clock = clock;
     pthread_mutex_init(&hooks->lock, NULL);
     random_seed_from_system(&hooks->random);
@@ -56,7 +59,9 @@ void hooks_free(struct hooks *hooks)
 /* All members that any hook knows; what is absent stays zero. */
 struct ask {
     bool has_now, has_advance, reset, freeze, split;
+    bool has_enforce, enforce, has_burst, drain;
     int64_t now_ms, advance_ms;
+    uint64_t burst_seconds;
     uint64_t snapshot, count, shard;
     double probability;
     struct slice error, operation, table;
@@ -110,6 +115,15 @@ static bool take_member(struct json_reader *reader, struct slice name, struct as
     }
     if (slice_equal(name, SLICE("reset"))) return take_truth(reader, &ask->reset);
     if (slice_equal(name, SLICE("freeze"))) return take_truth(reader, &ask->freeze);
+    if (slice_equal(name, SLICE("enforce"))) {
+        ask->has_enforce = true;
+        return take_truth(reader, &ask->enforce);
+    }
+    if (slice_equal(name, SLICE("burst_seconds"))) {
+        ask->has_burst = take_count(reader, &ask->burst_seconds);
+        return ask->has_burst;
+    }
+    if (slice_equal(name, SLICE("drain"))) return take_truth(reader, &ask->drain);
     if (slice_equal(name, SLICE("snapshot"))) return take_count(reader, &ask->snapshot);
     if (slice_equal(name, SLICE("count"))) return take_count(reader, &ask->count);
     if (slice_equal(name, SLICE("shard"))) return take_count(reader, &ask->shard);
@@ -245,6 +259,23 @@ static int serve_split(struct hooks *hooks, struct http_exchange *exchange, cons
     return answer_number(exchange, "split", split.rolled);
 }
 
+/* An empty object only asks how often anything was refused. */
+static int serve_throttle(struct hooks *hooks, struct http_exchange *exchange, const struct ask *ask)
+{
+    struct api_throttle order = {.table = ask->table,
+                                 .has_enforce = ask->has_enforce,
+                                 .enforce = ask->enforce,
+                                 .has_burst = ask->has_burst,
+                                 .burst_seconds = (int64_t)ask->burst_seconds,
+                                 .drain = ask->drain};
+    uint64_t refused;
+    if (ask->burst_seconds > BURST_SECONDS_MAX)
+        return answer_fault(exchange, 400, "\"burst_seconds\" is at most 86400");
+    if (!api_throttle(hooks->api, &order, &refused))
+        return answer_fault(exchange, 404, "there is no such table, or something was said of 100 others");
+    return answer_number(exchange, "throttled", (int64_t)refused);
+}
+
 /* ---- finding them ---- */
 
 struct hook {
@@ -257,7 +288,7 @@ static const struct hook all_hooks[] = {
     {"/_quipu/clock", false, serve_clock},        {"/_quipu/expire", false, serve_idle},
     {"/_quipu/idle", false, serve_idle},          {"/_quipu/snapshot", false, serve_snapshot},
     {"/_quipu/rollback", false, serve_rollback},  {"/_quipu/rules", true, serve_rules},
-    {"/_quipu/shards/split", false, serve_split},
+    {"/_quipu/shards/split", false, serve_split}, {"/_quipu/throttle", false, serve_throttle},
 };
 
 static const struct hook *find_hook(const struct http_exchange *exchange)
@@ -279,7 +310,7 @@ int hooks_serve(struct hooks *hooks, struct http_exchange *exchange)
         return answer_fault(
             exchange, 404,
             "there is no such hook; POST clock, expire, idle, snapshot, rollback, rules, shards/split, "
-            "or DELETE rules");
+            "throttle, or DELETE rules");
     if (!read_ask(exchange, &ask))
         return answer_fault(exchange, 400, "the body is not an object that hooks understand");
     pthread_mutex_lock(&hooks->lock);

@@ -7,7 +7,7 @@
 
 struct hooks;
 
-struct hooks *hooks_new(struct engine *engine, struct web_clock *clock);
+struct hooks *hooks_new(struct engine *engine, struct api *api, struct web_clock *clock);
 void hooks_free(struct hooks *hooks);
 /* Answers a request whose path begins with /_quipu/: the body into exchange->reply, the HTTP status as the
  * result. */

@@ -9,11 +9,6 @@
 
 #define WEB_ERROR_KINDS 48 /* different exceptions counted; there are about thirty */
 
-struct operation_stats {
-    _Atomic uint64_t requests;
-    struct histogram latency_us;
-};
-
 struct error_stats {
     _Atomic(const char *) name; /* NULL: free */
     _Atomic uint64_t count;
@@ -28,13 +23,15 @@ struct web_loop {
 
 struct web {
     struct dynamo *dynamo;
-    struct func *func; /* each of these five may be NULL, as web_options tells */
+    struct func *func; /* each of these may be NULL, as web_options tells */
     struct gateway *gateway;
     const char *host, *nodes; /* as web_options tells */
     struct trigger *trigger;
     struct react *react;
     struct drive *drive;
+    struct backup *backup;
     struct pattern *pattern;
+    struct console *console;
     struct rest_workers *workers; /* for hooks that wait */
     _Atomic bool stops;           /* the server is about to end: nobody waits any more */
     struct engine *engine;        /* NULL: the data is elsewhere */
@@ -48,8 +45,9 @@ struct web {
     struct hooks *hooks; /* NULL: there are none */
     unsigned threads;
     struct web_loop *loops;             /* by index */
-    struct operation_stats *operations; /* by operation number */
+    struct histogram *operations; /* microseconds of each request, by operation number */
     struct error_stats errors[WEB_ERROR_KINDS];
+    _Atomic uint64_t v1_requests;
 };
 
 /* ---- web.c ---- */
@@ -73,6 +71,12 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
 /* The same for what is a function's by its host or path. */
 bool web_serve_gateway(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted);
 
+/* The page for browsers, and what is below /console/. */
+bool web_serve_console(struct web *web, struct http_exchange *exchange, bool trusted);
+/* Whether a browser opens the page in a tab of its own, from wherever: the page has no data, and changes nothing by
+ * being opened. What is in a frame, or sent by a script or a form, is none. */
+bool web_is_link_to_console(const struct web *web, const struct http_exchange *exchange);
+
 /* Answers when the database, the triggers and the functions have nothing left to do. */
 void web_serve_idle(struct web *web, struct http_exchange *exchange);
 
@@ -80,5 +84,7 @@ void web_serve_idle(struct web *web, struct http_exchange *exchange);
 
 void web_count_error(struct web *web, const char *error);
 void web_put_metrics(struct web *web, struct buf *out);
+struct console_counts;
+void web_count_for_console(void *web, struct console_counts *out);
 
 #endif

@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backup/backup.h"
+#include "console/console.h"
 #include "fiber/fiber.h"
 #include "func/func.h"
 #include "pattern/pattern.h"
@@ -29,6 +31,15 @@ void web_count_error(struct web *web, const char *error)
     }
 }
 
+void web_count_for_console(void *context, struct console_counts *out)
+{
+    struct web *web = context;
+    *out = (struct console_counts){.v1 = stats_read(&web->v1_requests)};
+    for (int i = 0; i < WEB_ERROR_KINDS && atomic_load(&web->errors[i].name); i++)
+        out->errors += stats_read(&web->errors[i].count);
+    if (web->server) out->connections = stats_read(&net_server_stats(web->server)->connections_open);
+}
+
 static void put_number(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
 {
     stats_put_head(out, name, type, help);
@@ -39,7 +50,7 @@ static void put_operations(struct web *web, struct buf *out)
 {
     stats_put_head(out, "quipu_requests_total", "counter", "Requests answered, by operation.");
     for (unsigned i = 0; i < api_operation_count(); i++) {
-        uint64_t count = stats_read(&web->operations[i].requests);
+        uint64_t count = histogram_count(&web->operations[i]);
         if (count)
             buf_printf(out, "quipu_requests_total{operation=\"%.*s\"} %llu\n",
                        SLICE_ARG(api_operation_name(api_operation_at(i))), (unsigned long long)count);
@@ -48,10 +59,10 @@ static void put_operations(struct web *web, struct buf *out)
                    "From the whole request to its reply, by operation.");
     for (unsigned i = 0; i < api_operation_count(); i++) {
         char labels[80];
-        if (!stats_read(&web->operations[i].requests)) continue;
+        if (!histogram_count(&web->operations[i])) continue;
         snprintf(labels, sizeof labels, "operation=\"%.*s\"",
                  SLICE_ARG(api_operation_name(api_operation_at(i))));
-        histogram_put(out, "quipu_request_seconds", labels, &web->operations[i].latency_us, 1e6);
+        histogram_put(out, "quipu_request_seconds", labels, &web->operations[i], 1e6);
     }
 }
 
@@ -80,6 +91,8 @@ static void put_writer(struct web *web, struct buf *out)
                stats_read(&stats->cache_misses));
     put_number(out, "quipu_cache_bytes", "gauge", "Memory of the item cache.",
                engine_cache_bytes(web->engine));
+    put_number(out, "quipu_vector_bytes", "gauge", "Memory of the vector indexes.",
+               engine_vector_bytes(web->engine));
 }
 
 static void put_store(struct web *web, struct buf *out)
@@ -98,6 +111,12 @@ static void put_connections(struct web *web, struct buf *out)
                stats_read(&stats->connections_open));
     put_number(out, "quipu_connections_total", "counter", "Connections accepted.",
                stats_read(&stats->connections_total));
+    stats_put_head(out, "quipu_loop_connections", "gauge", "Connections of each event loop.");
+    for (unsigned i = 0; i < web->threads; i++)
+        buf_printf(out, "quipu_loop_connections{loop=\"%u\"} %u\n", i,
+                   net_server_loop_connections(web->server, i));
+    put_number(out, "quipu_connections_moved_total", "counter",
+               "Connections that went from a busy event loop to another.", stats_read(&stats->moved));
     put_number(out, "quipu_refused_total", "counter", "Requests that HTTP itself refused.",
                stats_read(&stats->refused));
     put_number(out, "quipu_timeouts_total", "counter", "Connections closed by a time-out.",
@@ -142,9 +161,12 @@ void web_put_metrics(struct web *web, struct buf *out)
     if (web->trigger) trigger_put_metrics(web->trigger, out);
     if (web->react) react_put_metrics(web->react, out);
     if (web->drive) drive_put_metrics(web->drive, out);
+    if (web->backup) backup_put_metrics(web->backup, out);
     if (web->pattern) pattern_put_metrics(web->pattern, out);
+    if (web->console) console_put_metrics(web->console, out);
     put_tasks(out);
     if (web->server) put_connections(web, out);
+    put_number(out, "quipu_pattern_requests_total", "counter", "Requests under /v1.", stats_read(&web->v1_requests));
     put_number(out, "quipu_uptime_seconds", "gauge", "Since the start.",
                (uint64_t)(clock_now_ms(web->clock) - web->started_ms) / 1000);
 }

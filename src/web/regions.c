@@ -32,14 +32,17 @@ struct web_regions {
     pthread_mutex_t lock; /* held by who adds */
     struct region_database databases[LIMIT_REGION_DATABASES];
     _Atomic uint32_t count;
+    uint32_t most;
     struct dynamo_options options;
     char *folder; /* NULL: in memory */
 };
 
-struct web_regions *web_regions_open(const char *folder, const struct dynamo_options *options)
+struct web_regions *web_regions_open(const char *folder, uint32_t most, const struct dynamo_options *options)
 {
     struct web_regions *regions = must_zero(1, sizeof *regions);
     pthread_mutex_init(&regions->lock, NULL);
+    ensure(most <= LIMIT_REGION_DATABASES);
+    regions->most = most;
     regions->options = *options;
     if (folder) regions->folder = strdup(folder);
     ensure(!folder || regions->folder);
@@ -70,8 +73,7 @@ static bool is_name(struct slice text, size_t most, bool may_underscore)
     for (size_t i = 0; i < text.len; i++) {
         char c = text.data[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_letter && !(c >= '0' && c <= '9') && c != '-' && !(c == '_' && may_underscore))
-            return false;
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '-' && !(c == '_' && may_underscore)) return false;
     }
     return text.len > 0 && text.len <= most;
 }
@@ -126,9 +128,12 @@ static int add(struct web_regions *regions, const char *name, struct slice regio
     char path[4096] = ":memory:";
     uint32_t count = atomic_load(&regions->count);
     struct region_database *database = &regions->databases[count];
-    if (count == LIMIT_REGION_DATABASES) {
-        snprintf(error, error_len, "with --separate-regions there are at most %d pairs of key and region",
-                 LIMIT_REGION_DATABASES);
+    if (count == regions->most) {
+        snprintf(error, error_len, "--separate-regions has room for %u pairs of key and region%s",
+                 regions->most,
+                 regions->most < LIMIT_REGION_DATABASES
+                     ? ", since so few files may be open at a time (ulimit -n of the server)"
+                     : "");
         return REGION_REFUSED;
     }
     if (regions->folder && !make_folder(regions, name, path, sizeof path, error, error_len))
@@ -149,10 +154,11 @@ int regions_find(struct web_regions *regions, struct slice authorization, char *
     struct slice key, region;
     if (!read_scope(authorization, &key, &region)) return REGION_NONE;
     if (!is_name(key, LIMIT_ACCESS_KEY_BYTES, true) || !is_name(region, LIMIT_REGION_BYTES, false)) {
-        snprintf(error, error_len,
-                 "with --separate-regions an access key is of up to %d letters, digits, '-' and '_', a region "
-                 "of up to %d letters, digits and '-'",
-                 LIMIT_ACCESS_KEY_BYTES, LIMIT_REGION_BYTES);
+        snprintf(
+            error, error_len,
+            "with --separate-regions an access key is of up to %d letters, digits, '-' and '_', a region "
+            "of up to %d letters, digits and '-'",
+            LIMIT_ACCESS_KEY_BYTES, LIMIT_REGION_BYTES);
         return REGION_REFUSED;
     }
     snprintf(name, sizeof name, "%.*s_%.*s", SLICE_ARG(key), SLICE_ARG(region));

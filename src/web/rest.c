@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backup/backup.h"
 #include "base/fail.h"
 #include "base/json.h"
+#include "console/console.h"
 #include "func/func.h"
 #include "gateway/gateway.h"
 #include "pattern/pattern.h"
@@ -224,6 +226,7 @@ static bool serve(struct web *web, struct rest_call *call)
 {
     /* However its path is written: nothing but patterns. */
     if (call->role != ROLE_ADMIN) return web->pattern && pattern_serve(web->pattern, call);
+    if (slice_starts(call->path, SLICE("/v1/backup/"))) return web->backup && backup_serve(web->backup, call);
     /* The rows of functions and triggers are many, and none of them begins so. */
     if (slice_starts(call->path, SLICE("/v1/")) && !is_of_functions(call->path))
         return web->pattern && pattern_serve(web->pattern, call);
@@ -264,6 +267,7 @@ bool web_serve_rest(struct web *web, struct http_exchange *exchange, struct slic
     struct web_rest *rest = rest_of(web, exchange, cause);
     struct slice message;
     enum rest_role role = ROLE_ADMIN;
+    if (slice_starts(exchange->path, SLICE("/v1/"))) stats_add(&web->v1_requests, 1);
     const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message, &role);
     if (fault) return refuse(rest, fault, message);
     rest->call.role = role;
@@ -322,13 +326,57 @@ bool web_serve_gateway(struct web *web, struct http_exchange *exchange, struct s
     return true;
 }
 
+/* ---- the console ---- */
+
+/* A person's browser; programs that look at / want what it always said. */
+static bool wants_page(const struct http_exchange *exchange)
+{
+    return exchange->path.len == 1 && (exchange->method == HTTP_GET || exchange->method == HTTP_HEAD) &&
+           slice_contains(http_header_find(exchange, SLICE("Accept")), SLICE("text/html"));
+}
+
+bool web_is_link_to_console(const struct web *web, const struct http_exchange *exchange)
+{
+    bool is_page = wants_page(exchange) || slice_equal(exchange->path, SLICE("/console")) ||
+                   slice_equal(exchange->path, SLICE("/console/"));
+    return web->console && is_page && exchange->method == HTTP_GET &&
+           slice_equal(http_header_find(exchange, SLICE("Sec-Fetch-Mode")), SLICE("navigate")) &&
+           slice_equal(http_header_find(exchange, SLICE("Sec-Fetch-Dest")), SLICE("document")) &&
+           !http_header_find(exchange, SLICE("Origin")).data;
+}
+
+bool web_serve_console(struct web *web, struct http_exchange *exchange, bool trusted)
+{
+    struct slice path = exchange->path, message;
+    bool is_below = slice_starts(path, SLICE("/console/")) || slice_equal(path, SLICE("/console"));
+    if (exchange->method == HTTP_OPTIONS || (!is_below && !(web->console && wants_page(exchange)))) return false;
+    struct web_rest *rest = rest_of(web, exchange, SLICE_NONE);
+    if (!web->console) {
+        rest->call.status = 404;
+        buf_text(&exchange->reply, "{\"error\":\"not-found\",\"message\":\"This server has no console.\"}\n");
+        call_done(&rest->call);
+        return true;
+    }
+    const char *fault = trusted ? NULL : web_signature_fault(web, exchange, DOOR_REST, &message, &rest->call.role);
+    if (fault && !console_is_open(path)) return refuse(rest, fault, message);
+    struct console_visit visit = {.is_signed = !fault, .takes_gzip = http_takes_gzip(exchange)};
+    console_serve(web->console, &rest->call, &visit);
+    return true;
+}
+
 /* ---- the hook that waits for triggers ---- */
 
 /* What is at work, for a sentence; NULL: nothing is. */
 static const char *busy_rooms(struct web *web)
 {
+    struct arena arena = {0};
+    struct api_job *jobs;
+    uint32_t job_count = 0;
+    bool transfers = web->engine && api_jobs_running(web->engine, &arena, &jobs, &job_count) && job_count;
     bool triggers = web->trigger && !trigger_is_idle(web->trigger);
     bool functions = web->func && !func_is_idle(web->func);
+    arena_free(&arena);
+    if (transfers) return "exports, imports or bulk operations are";
     if (triggers) return functions ? "triggers and functions are" : "triggers are";
     return functions ? "functions are" : NULL;
 }

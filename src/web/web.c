@@ -2,11 +2,13 @@
 #include "web/web.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <zlib.h>
 
 #include "base/fail.h"
 #include "base/raw.h"
+#include "console/console.h"
 #include "func/func.h"
 #include "gateway/gateway.h"
 #include "pattern/pattern.h"
@@ -18,6 +20,8 @@
 #define REQUEST_ID_LETTERS 52
 
 static const struct slice json_type = SLICE("application/x-amz-json-1.0");
+static const struct slice scaling_type = SLICE("application/x-amz-json-1.1");
+static const struct slice scaling_target = SLICE("AnyScaleFrontendService.");
 static const struct slice text_type = SLICE("text/plain; charset=utf-8");
 
 /* A request to DynamoDB while it is under way; lives in the exchange's arena. */
@@ -27,6 +31,7 @@ struct web_call {
     struct web *web;
     struct net_task task; /* brings it back to its loop */
     struct slice content_type;
+    unsigned number; /* of the operation */
 };
 
 static bool open_door(struct web *web, const struct web_options *options, char *error, size_t error_len)
@@ -52,7 +57,9 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     web->trigger = options->trigger;
     web->react = options->react;
     web->drive = options->drive;
+    web->backup = options->backup;
     web->pattern = options->pattern;
+    web->console = options->console;
     web->clock = options->clock;
     web->region = slice_of(options->region);
     web->prefix = slice_of(options->prefix ? options->prefix : "quipu-");
@@ -67,7 +74,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
             web->loops[i].region_turns = must_zero(LIMIT_REGION_DATABASES, sizeof(struct dynamo_turn));
     }
     if (options->hook_clock) {
-        web->hooks = hooks_new(options->engine, options->hook_clock);
+        web->hooks = hooks_new(options->engine, options->api, options->hook_clock);
         web->workers = rest_workers_new(1);
     }
     bool fine = open_door(web, options, error, error_len);
@@ -104,6 +111,13 @@ void web_set_server(struct web *web, struct net_server *server)
     web->server = server;
 }
 
+void web_start(struct web *web)
+{
+    struct console_source source = {
+        .operations = web->operations, .count = web_count_for_console, .context = web};
+    if (web->console) console_start(web->console, &source);
+}
+
 static struct web_loop *loop_of(struct web *web, struct net_loop *loop)
 {
     return &web->loops[net_loop_index(loop)];
@@ -111,16 +125,21 @@ static struct web_loop *loop_of(struct web *web, struct net_loop *loop)
 
 /* ---- replies ---- */
 
+/* A letter of A to Z and 2 to 7 for five bits of each byte, eight at a time: every reply has such an id. */
+static uint64_t eight_letters(uint64_t bits)
+{
+    const uint64_t ones = UINT64_MAX / 255;
+    bits &= ones * 31;
+    uint64_t is_digit = (bits + ones * (128 - 26)) >> 7 & ones;
+    return bits + ones * 'A' - is_digit * ('A' + 26 - '2');
+}
+
 static void put_request_id(struct buf *out, struct random *random)
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"; /* 32: five bits each */
-    buf_reserve(out, REQUEST_ID_LETTERS);
-    uint64_t bits = 0;
-    for (int i = 0; i < REQUEST_ID_LETTERS; i++) {
-        if (i % 12 == 0) bits = random_next(random);
-        out->data[out->len++] = letters[bits & 31];
-        bits >>= 5;
-    }
+    uint64_t letters[(REQUEST_ID_LETTERS + 7) / 8];
+    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
+        letters[i] = eight_letters(random_next(random));
+    buf_put(out, letters, REQUEST_ID_LETTERS);
 }
 
 struct rest_head web_head_of(const struct http_exchange *exchange)
@@ -138,9 +157,9 @@ struct slice web_common_headers(struct web *web, struct http_exchange *exchange,
 {
     struct rest_head head = web_head_of(exchange);
     struct slice origin = rest_door_origin(web->door, &head);
-    size_t room = 512 + origin.len + request_id.len;
+    size_t room = 540 + origin.len + request_id.len;
     struct buf out = {.data = arena_alloc(&exchange->arena, room), .cap = room};
-    buf_text(&out, "x-amzn-RequestId: ");
+    buf_text(&out, "Server: Quipu\r\nx-amzn-RequestId: ");
     if (request_id.len)
         buf_slice(&out, request_id);
     else
@@ -193,10 +212,9 @@ static bool serve_foreign(struct web *web, struct http_exchange *exchange)
 static void answer_call(struct web_call *call)
 {
     struct http_exchange *exchange = call->exchange;
-    struct operation_stats *stats = &call->web->operations[api_operation_number(call->call.operation)];
-    stats_add(&stats->requests, 1);
-    histogram_add(&stats->latency_us, (uint64_t)(monotonic_us() - exchange->began_us));
+    histogram_add(&call->web->operations[call->number], (uint64_t)(monotonic_us() - exchange->began_us));
     if (call->call.error) web_count_error(call->web, call->call.error);
+    if (!call->call.error && api_operation_is_silent(call->call.operation)) exchange->reply.len = 0;
     if (exchange->reply.len >= LIMIT_SPARE_BUFFER_BYTES) /* others are never withheld */
         exchange->has_acted = !call->call.error &&
                               !rest_operation_only_reads(api_operation_name(call->call.operation));
@@ -218,25 +236,29 @@ static void call_done(struct dynamo_call *done)
     net_post(call->exchange->loop, &call->task);
 }
 
-/* "DynamoDB_20120810.PutItem" -> the operation; NULL when there is none. Streams have their own name, and
- * only they. */
-static const struct operation *operation_of(struct slice target)
+/* "DynamoDB_20120810.PutItem" -> the operation and its number; NULL when there is none. Streams and auto scaling have
+ * their own names, and only they. */
+static const struct operation *operation_of(struct slice target, unsigned *number)
 {
     struct slice streams = SLICE("DynamoDBStreams_20120810."), service = SLICE("DynamoDB_20120810.");
-    bool of_streams = slice_starts(target, streams);
+    bool of_streams = slice_starts(target, streams), of_scaling = slice_starts(target, scaling_target);
     if (of_streams) service = streams;
-    const struct operation *operation = slice_starts(target, service)
-                                            ? api_operation_find(slice_from(target, service.len))
-                                            : NULL;
-    return operation && api_operation_is_of_streams(operation) == of_streams ? operation : NULL;
+    if (of_scaling) service = scaling_target;
+    if (!slice_starts(target, service) || !api_operation_search(slice_from(target, service.len), number))
+        return NULL;
+    const struct operation *operation = api_operation_at(*number);
+    return api_operation_is_of_streams(operation) == of_streams &&
+                   api_operation_is_of_scaling(operation) == of_scaling
+               ? operation
+               : NULL;
 }
 
-static bool is_json_type(struct slice type)
+static bool is_json_type(struct slice type, bool is_of_scaling)
 {
     const char *end = type.len ? memchr(type.data, ';', type.len) : NULL;
     if (end) type.len = (size_t)(end - type.data);
     while (type.len && type.data[type.len - 1] == ' ') type.len--;
-    return slice_equal_ignoring_case(type, json_type) ||
+    return slice_equal_ignoring_case(type, is_of_scaling ? scaling_type : json_type) ||
            slice_equal_ignoring_case(type, SLICE("application/json"));
 }
 
@@ -308,14 +330,19 @@ static bool returns_item(struct http_exchange *exchange, const struct operation 
 static void serve_dynamodb(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
     struct slice type = http_header_find(exchange, SLICE("Content-Type"));
-    if (exchange->body.len && !is_json_type(type)) {
+    struct slice target = http_header_find(exchange, SLICE("X-Amz-Target"));
+    bool is_of_scaling = slice_starts(target, scaling_target);
+    if (exchange->body.len && !is_json_type(type, is_of_scaling)) {
         if (serve_foreign(web, exchange)) return;
         buf_text(&exchange->reply, "<UnknownOperationException/>\n");
         reply(web, exchange, 404, SLICE("text/xml"));
         return;
     }
-    type = slice_equal_ignoring_case(type, SLICE("application/json")) ? SLICE("application/json") : json_type;
-    const struct operation *operation = operation_of(http_header_find(exchange, SLICE("X-Amz-Target")));
+    type = slice_equal_ignoring_case(type, SLICE("application/json")) ? SLICE("application/json")
+           : is_of_scaling                                            ? scaling_type
+                                                                      : json_type;
+    unsigned number = 0;
+    const struct operation *operation = operation_of(target, &number);
     if (!operation) { /* the service looks at the body first */
         if (serve_foreign(web, exchange)) return;
         const char *error = is_json(exchange) ? "UnknownOperationException" : "SerializationException";
@@ -337,6 +364,7 @@ static void serve_dynamodb(struct web *web, struct http_exchange *exchange, stru
     call->exchange = exchange;
     call->web = web;
     call->content_type = type;
+    call->number = number;
     struct dynamo *dynamo = web->dynamo;
     struct dynamo_turn *turn = &loop_of(web, exchange->loop)->turn;
     if (web->regions && !trusted && !choose_region(web, exchange, type, &dynamo, &turn)) return;
@@ -436,14 +464,35 @@ static void answer_hook(struct web *web, struct http_exchange *exchange, bool tr
     }
 }
 
+/* With --read-only-console the page's requests, which say that they are its own, change nothing. */
+static bool refuse_change_of_console(struct web *web, struct http_exchange *exchange)
+{
+    if (!web->console || !console_reads_only(web->console)) return false;
+    if (!http_header_find(exchange, SLICE("X-Quipu-Console")).data) return false;
+    struct slice target = http_header_find(exchange, SLICE("X-Amz-Target"));
+    bool is_call = exchange->method == HTTP_POST && exchange->path.len == 1;
+    if (is_call && func_serves_target(target)) return false; /* logs, which are read by POST */
+    struct slice operation = target;
+    slice_cut(&operation, '.');
+    if (is_call ? rest_request_only_reads(operation, exchange->body, &exchange->arena)
+                : rest_path_only_reads(exchange->method_text, exchange->path))
+        return false;
+    web_count_error(web, "AccessDeniedException");
+    api_put_error(&exchange->reply, "AccessDeniedException", SLICE("this console may only read"));
+    reply(web, exchange, 403, json_type);
+    return true;
+}
+
 /* `trusted`: one of our own functions, on the port that it was given; whatever it writes has this cause. */
 static void answer(struct web *web, struct http_exchange *exchange, struct slice cause, bool trusted)
 {
+    if (refuse_change_of_console(web, exchange)) return;
     if (web->gateway && web_serve_gateway(web, exchange, cause, trusted)) return;
     if (web->hooks && slice_starts(exchange->path, SLICE("/_quipu/"))) {
         answer_hook(web, exchange, trusted);
         return;
     }
+    if (web_serve_console(web, exchange, trusted)) return;
     bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
                        !(web->func && func_serves_target(http_header_find(exchange, SLICE("X-Amz-Target"))));
     if (!to_dynamodb && exchange->method != HTTP_OPTIONS && serve_foreign(web, exchange)) return;
@@ -460,13 +509,27 @@ static void answer(struct web *web, struct http_exchange *exchange, struct slice
     }
 }
 
+/* The service takes less than we do, and only its own API is bound to that. */
+static bool head_is_too_large(const struct http_exchange *exchange)
+{
+    size_t bytes = exchange->path.len + exchange->query.len;
+    if (bytes > LIMIT_DYNAMODB_HEADER_BYTES) return true;
+    for (uint32_t i = 0; i < exchange->header_count; i++)
+        bytes += exchange->headers[i].name.len + exchange->headers[i].value.len;
+    return bytes > LIMIT_DYNAMODB_HEADER_BYTES && http_header_find(exchange, SLICE("X-Amz-Target")).len;
+}
+
 /* Before the body is read: one rule for all doors. */
 static int admit_head(void *context, const struct http_exchange *exchange, char *reason, size_t reason_len)
 {
     struct web *web = context;
     struct rest_head head = web_head_of(exchange);
+    if (head_is_too_large(exchange)) {
+        snprintf(reason, reason_len, "the request line and headers are too large");
+        return 400;
+    }
     if (rest_door_admits(web->door, &head, reason, reason_len)) return 0;
-    bool opens = web->gateway && gateway_opens(web->gateway, &head);
+    bool opens = web_is_link_to_console(web, exchange) || (web->gateway && gateway_opens(web->gateway, &head));
     return opens && rest_door_knows_host(web->door, &head, reason, reason_len) ? 0 : 403;
 }
 
@@ -497,6 +560,7 @@ static void draining(void *context)
     atomic_store(&web->stops, true);
     if (web->pattern) pattern_stop(web->pattern);
     if (web->func) func_drain(web->func);
+    if (web->console) console_drain(web->console);
 }
 
 static void turn_end(void *context, struct net_loop *loop)
@@ -506,13 +570,18 @@ static void turn_end(void *context, struct net_loop *loop)
     if (web->regions) regions_turn_end(web->regions, loop_of(web, loop)->region_turns);
 }
 
-static struct slice refusal(void *context, int status, const char *reason, struct buf *body)
+/* HTTP has a status of its own for most of what is wrong with a request; DynamoDB answers with 400, and with
+ * 500 when it cannot decode the body. */
+static struct slice refusal(void *context, int *status, const char *reason, struct buf *body)
 {
     struct web *web = context;
-    const char *error = status == 403   ? "AccessDeniedException"
-                        : status == 413 ? "RequestEntityTooLargeException"
-                        : status == 503 ? "ServiceUnavailable"
-                                        : "SerializationException";
+    if (*status == 414 || *status == 431) *status = 400;
+    if (*status == 415) *status = 500;
+    const char *error = *status == 403   ? "AccessDeniedException"
+                        : *status == 413 ? "RequestEntityTooLargeException"
+                        : *status == 500 ? "InternalServerError"
+                        : *status == 503 ? "ServiceUnavailable"
+                                         : "SerializationException";
     web_count_error(web, error);
     api_put_error(body, error, slice_of(reason));
     return json_type;

@@ -19,6 +19,8 @@ struct react;
 struct drive;
 struct pattern;
 struct gateway;
+struct backup;
+struct console;
 struct rest_call;
 
 /* The time that the database lives by: the system's, unless a test hook has moved it. */
@@ -28,10 +30,10 @@ struct web_clock {
 };
 int64_t web_clock_now(void *clock); /* of a struct web_clock: the function of a struct clock */
 
-/* Databases of their own for each access key and region. In a folder, or in memory where that is NULL; each is
- * opened with these options when it is first used. */
+/* Databases of their own for each access key and region, up to `most`. In a folder, or in memory where that is NULL;
+ * each is opened with these options when it is first used. */
 struct web_regions;
-struct web_regions *web_regions_open(const char *folder, const struct dynamo_options *options);
+struct web_regions *web_regions_open(const char *folder, uint32_t most, const struct dynamo_options *options);
 /* When no loop runs any more. */
 void web_regions_close(struct web_regions *regions);
 /* True and the reason when one of them has stopped writing. */
@@ -41,12 +43,15 @@ bool web_regions_failed(struct web_regions *regions, char *reason, size_t reason
 struct web_options {
     struct dynamo *dynamo;
     struct engine *engine;       /* for metrics and health only; NULL: the data is elsewhere */
+    struct api *api;             /* for the hooks for tests only; NULL as the engine */
     struct func *func;           /* NULL: there are no functions, */
     struct trigger *trigger;     /* no triggers and schedules, */
     struct react *react;         /* nobody carries out reactions, */
     struct drive *drive;         /* nothing is driven, */
+    struct backup *backup;       /* nobody may copy the database, */
     struct pattern *pattern;     /* there are no patterns, */
-    struct gateway *gateway;     /* and no URLs of functions */
+    struct gateway *gateway;     /* no URLs of functions, */
+    struct console *console;     /* and no console */
     struct web_regions *regions; /* NULL: all keys and regions see the same tables */
     const char *credentials;     /* a file of keys, or NULL: any key is taken */
     const char *host;            /* that the server listens on; NULL: the loopback */
@@ -72,5 +77,7 @@ extern const struct pattern_host web_pattern_host;
 bool web_is_signed(struct rest_call *call, struct slice *key);
 /* For the metrics of connections; before the server runs. */
 void web_set_server(struct web *web, struct net_server *server);
+/* The console begins to sample what the doors do. */
+void web_start(struct web *web);
 
 #endif
