@@ -4,7 +4,7 @@
 
 CC      ?= cc
 PREFIX  ?= /usr/local
-ROOMS   := base fiber net value store expr engine api rest client sandbox match calendar template velocity dynamo task func gateway trigger pattern react drive library deploy cli web main
+ROOMS   := base fiber net value store expr vector engine partiql api rest client backup transfer sandbox match calendar template velocity dynamo task func gateway trigger pattern react drive library deploy cli console web main
 
 below_base   :=
 below_fiber  := base
@@ -12,28 +12,33 @@ below_net    := base
 below_value  := base
 below_store  := base
 below_expr   := value base
-below_engine := expr value store base
-below_api    := engine expr value store base
+below_vector := base
+below_engine := vector expr value store base
+below_partiql := expr value base
+below_api    := partiql engine vector expr value store base
 below_rest   := base
 below_client := base
+below_transfer := backup client rest api partiql engine vector expr value store base
+below_backup := rest store base
 below_sandbox := base
 below_match  := base
 below_calendar := base
 below_template := base
 below_deploy := template calendar base
 below_velocity := base
-below_dynamo := client api engine expr value store base
-below_task   := dynamo client api engine expr value store fiber base
-below_func   := task dynamo client sandbox rest api engine expr value store net fiber base
-below_gateway := func task dynamo velocity client sandbox rest api engine expr value store net fiber base
-below_trigger := func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_pattern := dynamo calendar match client rest api engine expr value store fiber base
-below_react  := pattern trigger func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_drive  := pattern func task dynamo calendar match client sandbox rest api engine expr value store net fiber base
-below_library := pattern dynamo calendar match client rest api engine expr value store fiber base
-below_cli    := deploy library pattern dynamo template calendar match client rest api engine expr value store fiber base
-below_web    := drive react pattern trigger gateway func task dynamo velocity calendar match client sandbox rest api engine expr value store net fiber base
-below_main   := web cli deploy library drive react pattern trigger gateway func task dynamo velocity template calendar match client sandbox rest api engine expr value store net fiber base
+below_dynamo := transfer backup client rest api partiql engine vector expr value store base
+below_task   := dynamo transfer backup client rest api partiql engine vector expr value store fiber base
+below_func   := task dynamo calendar transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_gateway := func task dynamo calendar velocity transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_trigger := func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_pattern := dynamo calendar match transfer backup client rest api partiql engine vector expr value store fiber base
+below_react  := pattern trigger func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_drive  := pattern func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_library := pattern dynamo calendar match transfer backup client rest api partiql engine vector expr value store fiber base
+below_cli    := deploy library pattern dynamo template calendar match transfer backup client rest api partiql engine vector expr value store fiber base
+below_console := trigger func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_web    := console drive react pattern trigger gateway func task dynamo velocity calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_main   := web console cli deploy library drive react pattern trigger gateway func task dynamo velocity template calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
 
 ifeq ($(SAN),address)
 VARIANT := asan
@@ -59,7 +64,7 @@ override CFLAGS += -std=c17 -D_GNU_SOURCE -Isrc -Iinclude -fPIC -fvisibility=hid
 override LDFLAGS += $(SANFLAGS) -pthread
 
 # libcurl is not among them: src/client/curl.h tells why it is loaded when a URL is opened.
-DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lz -lm
+DYNAMIC_LIBS := -lrocksdb -lssl -lcrypto -lxxhash -lzstd -lz -lm
 # RocksDB is C++ and brings its compressors; everything but libc goes into the binary.
 STATIC_LIBS  := -static-libgcc -Wl,-Bstatic -lrocksdb -lssl -lcrypto -lxxhash -lsnappy -llz4 -lzstd -lbz2 -lz -lgflags \
                 -lstdc++ -Wl,-Bdynamic -lm
@@ -83,6 +88,25 @@ $B/%.o: src/%.c
 
 # Programs for interpreters that are part of the binary (.incbin, which -MMD does not see).
 $B/func/bootstrap.o build/fuzz/obj/func/bootstrap.o: $(wildcard src/func/bootstrap/*)
+
+# The console's page: its files, compressed, as one table that src/console/page.c reads.
+page_folders := src/console/page $(wildcard src/console/page/*/)
+page_files := $(patsubst src/console/page/%,%,$(wildcard $(foreach end,html css js svg,$(addsuffix /*.$(end),$(page_folders:/=)))))
+$(page_folders): ; # nothing makes a folder
+$B/console/page/%.gz: src/console/page/%
+	@mkdir -p $(@D)
+	gzip -9nc $< > $@
+$B/console/page_files.s: $(patsubst %,$B/console/page/%.gz,$(page_files)) $(page_folders) Makefile
+	@mkdir -p $(@D)
+	@{ echo '.section .note.GNU-stack,"",%progbits'; echo '.section .rodata'; \
+	   echo '.hidden console_page_start'; echo '.globl console_page_start'; echo 'console_page_start:'; \
+	   for name in $(sort $(page_files)); do \
+	       printf '.long 2f-1f\n1: .ascii "%s"\n2: .long 4f-3f\n3: .incbin "$B/console/page/%s.gz"\n4:\n' $$name $$name; \
+	   done; \
+	   echo '.hidden console_page_end'; echo '.globl console_page_end'; echo 'console_page_end:'; } > $@
+$B/console/page_files.o: $B/console/page_files.s
+	$(CC) -c -o $@ $<
+$B/lib/console.a: $B/console/page_files.o
 
 define room_archive
 $B/lib/$1.a: $(call objects,$1)
@@ -129,6 +153,17 @@ $(foreach room,$(UNIT_ROOMS),$(eval $(call room_unit,$(room))))
 unit-binaries: $(addprefix $B/unit/,$(UNIT_ROOMS))
 unit: $(addprefix unit-,$(UNIT_ROOMS))
 
+# ---- power cuts: test/cut ----
+# `cut` opens its journals with small segments.
+$B/cut/cut: $(patsubst test/%.c,$B/test/%.o,$(filter-out test/cut/record.c,$(wildcard test/cut/*.c))) $(call archives,store)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -Wl,--wrap=journal_open -o $@ $^ $(DYNAMIC_LIBS)
+$B/cut/record.so: $B/test/cut/record.o
+	@mkdir -p $(@D)
+	$(CC) -shared -o $@ $^ -ldl
+cut: $B/cut/cut $B/cut/record.so
+.PHONY: cut
+
 # ---- fuzz drivers: test/fuzz/<room>_<what>.c, built with clang's libFuzzer ----
 FUZZ_CC ?= clang-14
 FUZZERS := $(patsubst test/fuzz/%.c,build/fuzz/%,$(wildcard test/fuzz/*.c))
@@ -138,7 +173,7 @@ build/fuzz/obj/%.o: src/%.c
 define fuzz_binary
 build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(firstword $(subst _, ,$1)) $(below_$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
 	@mkdir -p $$(@D)
-	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -fsanitize=fuzzer,address,undefined -o $$@ $$^ -lyaml $$(DYNAMIC_LIBS)
+	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -Itest -fsanitize=fuzzer,address,undefined -o $$@ $$^ -lyaml $$(DYNAMIC_LIBS)
 endef
 $(foreach f,$(notdir $(basename $(wildcard test/fuzz/*.c))),$(eval $(call fuzz_binary,$f)))
 fuzzers: $(FUZZERS)
@@ -147,6 +182,10 @@ fuzzers: $(FUZZERS)
 # ---- the load generator of the benchmark ----
 build/load: bench/load.c bench/operations.h $B/lib/base.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^)
+
+# ---- and its comparison of commit logs ----
+build/commits: bench/commits.c $B/lib/store.a $B/lib/base.a
+	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(DYNAMIC_LIBS)
 
 # ---- what to run ----
 # Before every commit: some seconds to two minutes.
@@ -172,10 +211,12 @@ compile_commands.json: Makefile $(wildcard src/*/*.c test/unit/*.c)
 	    comma=$$(printf ',\n.'); comma=$${comma%.}; \
 	done; echo; echo ']'; } > $@
 
-bench: $(BINARY) build/load
+bench: $(BINARY) build/load build/commits
 	bench/run
 	bench/streams
 	bench/triggers
+	bench/vectors
+	node bench/console.mjs
 
 SHARE = $(DESTDIR)$(PREFIX)/share
 install: all
@@ -199,7 +240,7 @@ clean:
 	rm -rf build
 
 format:
-	clang-format-14 -i src/*/*.[ch] test/unit/*.[ch] test/fuzz/*.c bench/*.c
+	clang-format-14 -i src/*/*.[ch] test/unit/*.[ch] test/cut/*.[ch] test/fuzz/*.c bench/*.c
 
 help:
 	@echo 'make                 build build/quipu and the library: build/libquipu.a, build/libquipu.so'

@@ -2,6 +2,7 @@
 with it; with --function-user it has nothing of the server's rights."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -106,7 +107,9 @@ def test_below_tmp_a_process_has_a_folder_of_its_own():
         assert os.path.dirname(folder) == os.path.join(server.folder, "data", "functions", "tmp")
         assert os.stat(folder).st_mode & 0o777 == 0o700
         assert invoke(client, "one", do="write", name="mine") == ["mine"]
-        assert invoke(client, "one", do="fill", megabytes=600) == "File too large"
+        reply = client.invoke(FunctionName="one", Payload=b'{"do": "fill", "megabytes": 600}')
+        # By the limit of one file; or by that of all, where somebody looks while it is there beside the other.
+        assert re.search("File too large|Runtime.OutOfStorage", reply["Payload"].read().decode())
         client.update_function_configuration(FunctionName="one", Environment={"Variables": {"NEW": "process"}})
         other = invoke(client, "one", do="tell")["TMPDIR"]
         assert other != folder and os.listdir(other) == []

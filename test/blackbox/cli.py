@@ -49,18 +49,22 @@ def end_started():
         process.stderr.close()
 
 
-def on_terminal(*arguments, on=None, typed="", columns=80, timeout=TIMEOUT):
-    """Runs a command with a terminal as its input and outputs. Answers the exit status and everything it showed."""
-    environment = clean_environment({"COLUMNS": str(columns), "TERM": "xterm"})
+def on_terminal(*arguments, on=None, typed="", columns=80, timeout=TIMEOUT, env=None):
+    """Runs a command with a terminal as its input and outputs. Answers the exit status and everything it showed. What
+    is typed may be a list of pairs: each text is typed when what stands before it was shown."""
+    environment = clean_environment({"COLUMNS": str(columns), "TERM": "xterm", **(env or {})})
     if on:
         environment["QUIPU_ON"] = str(on)
     leader, follower = pty.openpty()
     process = subprocess.Popen([BINARY, *arguments], env=environment, stdin=follower, stdout=follower, stderr=follower,
                                close_fds=True)
     os.close(follower)
-    os.write(leader, typed.encode())
-    shown, end = b"", time.monotonic() + timeout
+    steps = [("", typed)] if isinstance(typed, str) else list(typed)
+    shown, seen, end = b"", 0, time.monotonic() + timeout
     while time.monotonic() < end:
+        while steps and (found := shown.find(steps[0][0].encode(), seen)) >= 0:
+            seen = found + len(steps[0][0].encode())
+            os.write(leader, steps.pop(0)[1].encode())
         if not select.select([leader], [], [], 0.1)[0]:
             if process.poll() is not None:
                 break

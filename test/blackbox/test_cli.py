@@ -154,7 +154,7 @@ def test_put_of_many_items_from_standard_input(place, music):
     output("put", music, on=place, stdin=lines + json.dumps({"Artist": "b", "Song": "laid out"}, indent=2))
     assert output("scan", music, "--count", on=place) == "31\n"
     result = quipu("put", music, "-", on=place, stdin='{"Artist":"a","Song":"x"}\n{"Artist":1}\n')
-    assert result.returncode == 1 and "stopped behind 1 items, in line 2" in result.stderr
+    assert result.returncode == 1 and "stopped behind 1 item, in line 2" in result.stderr
     result = quipu("put", music, on=place, stdin='{"Artist":"a",')
     assert result.returncode == 1 and "the value that begins here has no end" in result.stderr
     assert quipu("put", music, on=place, stdin='{"Artist":"a",}').returncode == 1
@@ -299,10 +299,10 @@ def test_texts_cannot_move_the_cursor(place, music):
 
 # ---- help, and what goes wrong ----
 
-COMMANDS = ["serve", "table", "get", "put", "update", "delete", "query", "scan", "tail", "dump", "load", "copy",
-            "function", "layer", "trigger", "schedule", "queue", "check", "show", "completion"]
+COMMANDS = ["serve", "table", "get", "put", "update", "delete", "query", "scan", "sql", "tail", "top", "dump", "load",
+            "copy", "function", "layer", "trigger", "schedule", "queue", "check", "show", "completion"]
 CHILDREN = {
-    "table": ["ls", "create", "set", "describe", "drop"],
+    "table": ["ls", "create", "set", "describe", "drop", "backup", "backups", "restore", "rm-backup"],
     "function": ["add", "ls", "show", "invoke", "logs", "debug", "publish", "alias", "rm"],
     "layer": ["add", "ls", "rm"],
     "trigger": ["add", "ls", "show", "set", "pause", "resume", "rm"],
@@ -332,7 +332,7 @@ def test_help(command):
 def test_the_manual_knows_every_flag():
     manual = open(os.path.join(ROOT, "doc", "quipu.1"), encoding="utf-8").read().replace("\\-", "-")
     for command in ROWS:
-        for flag in re.findall(r"^  (--[a-z-]+)", output(*command, "--help"), re.M):
+        for flag in re.findall(r"^  (--[a-z0-9-]+)", output(*command, "--help"), re.M):
             assert re.search(rf"{flag}\b(?!-)", manual), (command, flag)
 
 

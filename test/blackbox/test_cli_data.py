@@ -225,9 +225,9 @@ def test_dumps_one_behind_the_other_and_in_parts(server, hooked, unused_name, tm
 @pytest.mark.parametrize("change, sentence", [
     (lambda lines: lines[1:], 'line 7: a dump ends here whose first line, {"DumpBegin":...}, is missing'),
     (lambda lines: lines[:4] + lines[5:],
-     "line 7: the dump that ends here had 1 tables and 5 items, and 1 and 4 of them came"),
+     "line 7: the dump that ends here had 1 table and 5 items, and 1 and 4 of them came"),
     (lambda lines: lines[:2] + lines[1:],
-     "line 9: the dump that ends here had 1 tables and 5 items, and 2 and 5 of them came"),
+     "line 9: the dump that ends here had 1 table and 5 items, and 2 and 5 of them came"),
     (lambda lines: [lines[0].replace("1", "2"), *lines[1:]],
      "line 1: a dump of another version: a newer 'quipu load' may read it"),
 ], ids=["head", "item", "table", "version"])
@@ -351,7 +351,7 @@ def test_the_longest_text_of_an_item_is_loaded(unused_name, tmp_path):
 
 def test_a_file_that_cannot_be_read(server, unused_name, tmp_path):
     result = quipu("load", "--table", unused_name, str(tmp_path), on=server.url)
-    assert result.returncode == 1 and f"{tmp_path}, line 1: this cannot be read: Is a directory" in result.stderr
+    assert result.returncode == 1 and f"{tmp_path} is no export" in result.stderr
 
 
 def test_load_refuses_other_keys(server, hooked, unused_name, tmp_path):

@@ -271,6 +271,34 @@ def test_the_lag_of_a_trigger(on, function, table):
     output("trigger", "rm", table, function, on=on)
 
 
+def test_a_trigger_is_moved(on, function, table):
+    output("table", "set", table, "--stream", "new-and-old", on=on)
+    identifier = output("trigger", "add", table, function, "--from", "oldest", on=on).strip()
+
+    def heard(key):
+        return output("function", "logs", function, on=on).count('"Keys":{"id":{"S":"%s"}}' % key)
+
+    output("put", table, "id=first", on=on)
+    until(lambda: heard("first") == 1)
+    output("trigger", "move", table, function, "--to", "start", on=on)
+    until(lambda: heard("first") == 2)
+    output("trigger", "pause", identifier, on=on)
+    until(lambda: items("trigger", "show", identifier, on=on)[0]["State"] == "Disabled")
+    output("put", table, "id=skipped", on=on)
+    output("trigger", "move", identifier, "--to", "end", on=on)
+    assert items("trigger", "show", identifier, on=on)[0]["State"] == "Disabled"
+    output("put", table, "id=next", on=on)
+    output("trigger", "resume", identifier, on=on)
+    until(lambda: heard("next") == 1)
+    assert heard("first") == 2 and heard("skipped") == 0
+    output("trigger", "move", identifier, "--to", "2001-02-03T04:05:06Z", on=on)
+    until(lambda: heard("next") == 2)
+    assert heard("first") == 3 and heard("skipped") == 1
+    assert "has no shard x" in fails("trigger", "move", identifier, "--to", "start", "--shard", "x", on=on)
+    assert "To should be start, end, a time" in fails("trigger", "move", identifier, "--to", "soon", on=on)
+    output("trigger", "rm", identifier, on=on)
+
+
 @pytest.mark.parametrize("arguments, sentence, status", [
     (["add", "t", "absent-function"], "there is no function 'absent-function' ('quipu function ls' lists them)", 1),
     (["add", "t", "f", "--from", "now"], "--from should be oldest or latest, not 'now'", 2),
@@ -280,6 +308,9 @@ def test_the_lag_of_a_trigger(on, function, table):
     (["set", "0000"], "say what to set, like --batch 50", 2),
     (["show", "0000"], "there is no trigger '0000'", 1),
     (["rm", "t", "f"], "there is no trigger 't f'", 1),
+    (["move", "0000"], "say where it is to go on, like --to start", 2),
+    (["move", "0000", "--to", "start"], "there is no trigger '0000'", 1),
+    (["move", "log:orders:bill", "--to", "start"], "only triggers of tables are moved", 2),
 ])
 def test_triggers_that_make_no_sense(on, arguments, sentence, status):
     assert sentence in fails("trigger", *arguments, on=on, status=status)

@@ -15,7 +15,7 @@ import pytest
 
 from support.process import BINARY, ROOT, Quipu, clean_environment
 
-DOCUMENTS = ["README.md", "doc/patterns.md", "doc/functions.md"]
+DOCUMENTS = ["README.md", "doc/patterns.md", "doc/functions.md", "doc/backups.md"]
 WAITING = ("quipu function logs ", "quipu get ", "curl 'localhost:8000/v1/history/")
 PYTHON = f"{sys.executable} - <<'PYTHON'\n%sPYTHON\n"
 PATIENCE_SECONDS = 120

@@ -7,7 +7,8 @@ import botocore.exceptions
 import pytest
 from lambdas import ROLE, archive, lambda_client
 
-HERE = "this server has DynamoDB, DynamoDB Streams, Lambda, EventBridge Scheduler and CloudWatch Logs (reading)"
+HERE = ("this server has DynamoDB, DynamoDB Streams, Application Auto Scaling, Lambda, EventBridge Scheduler and "
+        "CloudWatch Logs (reading)")
 
 
 @pytest.mark.parametrize("service, operation, parameters, name, variable", [

@@ -93,7 +93,7 @@ def test_deflate_request(wire):
 
 def test_gzip_request_that_is_none(wire):
     reply = wire.call("ListTables", LIST, {"Content-Encoding": "gzip"})
-    assert reply.status == 400
+    assert reply.status == 500 and reply.json["__type"].endswith("#InternalServerError")
 
 
 def test_gzip_bomb(endpoint):
@@ -104,7 +104,11 @@ def test_gzip_bomb(endpoint):
 
 
 def test_unknown_encoding(wire):
-    assert wire.call("ListTables", LIST, {"Content-Encoding": "br"}).status == 415
+    assert wire.call("ListTables", LIST, {"Content-Encoding": "br"}).status == 500
+
+
+def test_nothing_is_no_gzip(wire):
+    assert wire.call("ListTables", b"", {"Content-Encoding": "gzip"}).status == 500
 
 
 def test_gzip_reply_and_its_checksum(wire, client, table):
@@ -301,8 +305,30 @@ def test_the_largest_body_is_served(wire):
 def test_too_large_headers(endpoint):
     with Connection(endpoint) as wire:
         reply = wire.request("GET", "/healthz", {"X-Long": "x" * 70_000})
-        assert reply.status == 431
+        assert reply.status == 400
         assert wire.closed_by_server()
+
+
+def test_requests_to_dynamodb_have_16_kb_of_headers(endpoint):
+    """As the service has it: two headers of 8 KB are too much, also for a request's line."""
+    with Connection(endpoint) as wire:
+        assert wire.call("ListTables", LIST, {"X-One": "x" * 8000}).status == 200
+        assert wire.call("ListTables", LIST, {"X-One": "x" * 8192, "X-Two": "x" * 8192}).status == 400
+    with Connection(endpoint) as wire:
+        assert wire.request("GET", "/" + "x" * 17_000).status == 400
+
+
+def test_replies_name_the_server(wire):
+    assert wire.call("ListTables", LIST).header("server") == "Quipu"
+    assert wire.call("DescribeTable", {"TableName": "missing"}).header("server") == "Quipu"
+
+
+def test_tagging_answers_with_nothing(wire, client, table):
+    arn = client.describe_table(TableName=table)["Table"]["TableArn"]
+    for operation, request in [("TagResource", {"Tags": [{"Key": "k", "Value": "v"}]}),
+                               ("UntagResource", {"TagKeys": ["k"]})]:
+        reply = wire.call(operation, {"ResourceArn": arn, **request})
+        assert (reply.status, reply.raw) == (200, b"")
 
 
 def test_long_headers_within_the_limit(wire):
@@ -311,12 +337,12 @@ def test_long_headers_within_the_limit(wire):
 
 def test_too_many_headers(endpoint):
     with Connection(endpoint) as wire:
-        assert wire.request("GET", "/healthz", {f"X-{n}": "x" for n in range(120)}).status == 431
+        assert wire.request("GET", "/healthz", {f"X-{n}": "x" for n in range(120)}).status == 400
 
 
 def test_too_long_a_target(endpoint):
     with Connection(endpoint) as wire:
-        assert wire.request("GET", "/" + "x" * 70_000).status in (414, 431)
+        assert wire.request("GET", "/" + "x" * 70_000).status == 400
 
 
 @pytest.mark.parametrize("head", [

@@ -37,6 +37,20 @@ def test_show(folder):
     assert all("\t" in line for line in result.stdout.splitlines())
 
 
+def test_show_the_log(folder):
+    result = run_quipu("show", "--data", folder, "--log")
+    assert (result.returncode, result.stderr) == (0, "")
+    batches = [line for line in result.stdout.splitlines() if line.startswith("batch ")]
+    assert [line.split("\t")[0] for line in batches] == [f"batch {n + 1}" for n in range(len(batches))]
+    assert '  put item of planets: pk="mars"\t{"list":' in result.stdout
+    assert '  delete item of moons: pk="jupiter" sk=1\t\n' in result.stdout
+    later = run_quipu("show", "--data", folder, "--log", "--from", str(len(batches)))
+    assert later.stdout and result.stdout.endswith(later.stdout) and later.stdout.count("batch ") == 1
+    assert run_quipu("show", "--data", folder, "--log", "--from", str(len(batches) + 1)).stdout == ""
+    wrong = run_quipu("show", "--data", folder, "--from", "1")
+    assert wrong.returncode == 2 and "--log" in wrong.stderr
+
+
 def test_both_change_nothing(folder):
     def picture():
         return {os.path.join(root, name): open(os.path.join(root, name), "rb").read()
@@ -84,12 +98,11 @@ def test_check_finds_damage(tmp_path):
         for number in range(200):
             client.put_item(TableName="items", Item={"pk": S(str(number)), "v": S("x" * 500)})
         assert server.stop() == 0
-    files = [path for path in (data / "store").iterdir() if path.suffix in (".log", ".sst")]
-    largest = max(files, key=lambda path: path.stat().st_size)
-    content = bytearray(largest.read_bytes())
+    first = min((data / "journal").iterdir())
+    content = bytearray(first.read_bytes())
     for place in range(len(content) // 4, len(content) // 2, 97):
         content[place] ^= 0x5A
-    largest.write_bytes(content)
+    first.write_bytes(content)
     result = run_quipu("check", "--data", str(data))
-    assert result.returncode == 1, result
-    assert result.stdout or result.stderr
+    assert (result.returncode, result.stdout) == (1, ""), result
+    assert "is damaged" in result.stderr and "quipu salvage" in result.stderr

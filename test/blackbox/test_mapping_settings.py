@@ -242,6 +242,7 @@ def test_retries_are_counted_and_the_rest_goes_on(server, dynamodb, table, make_
     assert context["functionArn"] == function.arn and len(context["requestId"]) == 36
     assert document["responseContext"] == {"statusCode": 200, "executedVersion": "$LATEST",
                                            "functionError": "Unhandled"}
+    assert "seven" in document["responsePayload"]["errorMessage"]  # what the function said
     assert document["version"] == "1.0" and document["timestamp"].endswith("Z")
     batch = document["DDBStreamBatchInfo"]
     assert batch["startSequenceNumber"] == batch["endSequenceNumber"] == record["dynamodb"]["SequenceNumber"]

@@ -1,4 +1,5 @@
 """/metrics: Prometheus' text format, read strictly, and numbers that follow what was done."""
+import contextlib
 import re
 
 import pytest
@@ -51,10 +52,20 @@ def test_what_is_there(server):
     for name in ("quipu_commits_total", "quipu_connections_total", "quipu_received_bytes_total",
                  "quipu_sent_bytes_total", "quipu_refused_total", "quipu_timeouts_total"):
         assert types[name] == "counter"
-    for name in ("quipu_cache_bytes", "quipu_store_disk_bytes", "quipu_connections_open", "quipu_uptime_seconds"):
+    for name in ("quipu_cache_bytes", "quipu_vector_bytes", "quipu_store_disk_bytes", "quipu_connections_open",
+                 "quipu_uptime_seconds"):
         assert types[name] == "gauge"
         assert samples[name][""] >= 0
     assert types["quipu_request_seconds"] == types["quipu_commit_seconds"] == "histogram"
+
+
+def test_connections_are_spread_over_the_loops():
+    with Quipu("--threads", "2") as server, contextlib.ExitStack() as open_ones:
+        for _ in range(64):
+            open_ones.enter_context(Connection(server.url))
+        loops = read_metrics(server)[0]["quipu_loop_connections"]
+    assert set(loops) == {'loop="0"', 'loop="1"'}
+    assert sum(loops.values()) == 65 and abs(loops['loop="0"'] - loops['loop="1"']) <= 1, loops
 
 
 def test_numbers_follow_the_requests(server):

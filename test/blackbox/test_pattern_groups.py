@@ -127,7 +127,7 @@ def test_open_groups_by_age(face, group):
     ("PUT", "", {}, 400, "bad-rule"),
     ("PUT", "", {"complete": {"size": -1}}, 400, "bad-rule"),
     ("PUT", "", {"complete": {"kinds": "a"}}, 400, "bad-rule"),
-    ("PUT", "", {"complete": {"when": "#count >="}}, 400, "refused"),
+    ("PUT", "", {"complete": {"when": "#count >="}}, 400, "bad-rule"),
     ("PUT", "", {"complete": {"when": "#a = #b) or (#c = #d"}}, 400, "bad-rule"),
     ("PUT", "", {"quiet": "a while"}, 400, "bad-request"),
     ("PUT", "", {"quiet": "1s", "late": "never"}, 400, "bad-request"),

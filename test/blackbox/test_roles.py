@@ -47,6 +47,25 @@ def refused(call, **arguments):
     return caught.value.response["Error"]["Message"]
 
 
+def scale(server, role, table):
+    """The status of registering a scalable target, signed as Application Auto Scaling's clients do."""
+    body = json.dumps({"ServiceNamespace": "dynamodb", "ResourceId": f"table/{table}", "MinCapacity": 1,
+                       "MaxCapacity": 2, "ScalableDimension": "dynamodb:table:ReadCapacityUnits"}).encode()
+    with Connection(server.url) as wire:
+        headers = {"Host": wire.host, "Content-Type": "application/x-amz-json-1.1",
+                   "X-Amz-Target": "AnyScaleFrontendService.RegisterScalableTarget"}
+        headers = sigv4.sign(headers, body, KEYS[role], SECRET, service="application-autoscaling")
+        wire.send(request_bytes("POST", "/", headers, body))
+        reply = wire.read()
+        return reply.status, reply.json.get("__type", "").rpartition("#")[2]
+
+
+def test_scalable_targets_are_settings_of_tables(server):
+    assert scale(server, "data", "things") == (200, "")
+    assert scale(server, "read", "things") == (400, "AccessDeniedException")
+    assert scale(server, "data", OWN) == (400, "AccessDeniedException")
+
+
 def test_data_reads_and_writes_tables(server):
     client = boto_client(server.url, KEYS["data"], SECRET)
     create_table(client, "made-by-data")

@@ -69,7 +69,11 @@ def in_transaction(call, ours):
 def by_the_service(call, ours):
     """What Local says a call consumed, put right where the service is known to count otherwise: a query or batch that
     finds nothing is charged as if it found something small (Local: nothing), one that wants some attributes of what it
-    finds for the whole items (Local: for those attributes), and transactions as above."""
+    finds for the whole items (Local: for those attributes), a scan of a small table for each of the four partitions
+    that an on-demand table has (Local: once), and transactions as above."""
+    if call.operation == "Scan" and call.status == 200:
+        assert "LastEvaluatedKey" not in call.reply
+        return {call.request["TableName"]: {"": 4 if call.request.get("ConsistentRead") else 2}}
     if call.operation == "Query" and "ProjectionExpression" in call.request:
         return ours
     if call.status == 200 and call.operation == "TransactWriteItems":

@@ -241,21 +241,27 @@ def test_a_damaged_folder(tmp_path):
 
 
 def test_no_room_on_the_disk(tmp_path):
-    """A limit on the size of files stands in for a full disk: the write fails, the server says so and stops; nothing
-    that it acknowledged is lost."""
+    """A limit on the size of files stands in for a full disk: the write is refused, the server says so and stays
+    readable; nothing that it acknowledged is lost, and nothing else is there."""
     data = str(tmp_path / "data")
     with Quipu("--data", data, wrapper=["bash", "-c", 'ulimit -f 2000; trap "" XFSZ; exec "$0" "$@"']) as server:
         acknowledged = fill_until_it_fails(server)
-        assert server.wait(60) == 1
-        assert re.search(r"^quipu: .*(cannot be written|too large)", server.stderr(), re.M), server.stderr()
-    assert acknowledged > 0
+        assert re.search(r"^quipu: .*(no room|too large).*; writes are refused until there is room$",
+                         server.stderr(), re.M), server.stderr()
+        assert acknowledged > 0
+        check_items(server, acknowledged)
+        assert server.stop() == 0
     check = run_quipu("check", "--data", data)
     assert check.returncode == 0, check
     with Quipu("--data", data) as server:
-        with Connection(server.url) as wire:
-            for number in range(acknowledged):
-                key = {"TableName": "full", "Key": {"pk": {"S": str(number)}}}
-                assert "Item" in wire.call("GetItem", key).json, f"item {number} of {acknowledged} is lost"
+        check_items(server, acknowledged)
+
+
+def check_items(server, count):
+    with Connection(server.url) as wire:
+        for number in range(count + 1):
+            reply = wire.call("GetItem", {"TableName": "full", "Key": {"pk": {"S": str(number)}}})
+            assert ("Item" in reply.json) == (number < count), f"item {number} of {count}"
 
 
 def fill_until_it_fails(server):

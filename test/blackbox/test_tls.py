@@ -4,6 +4,7 @@ import ssl
 import subprocess
 
 import pytest
+from cli import on_terminal, quipu
 from conftest import boto_client
 from support.process import Quipu, run_quipu
 from support.wire import Connection
@@ -43,6 +44,19 @@ def test_calls_over_tls(server, context):
 
 def test_boto3_over_tls(server, certificate):
     assert boto_client(server.url, verify=certificate[0]).list_tables()["TableNames"] == []
+
+
+def test_quipu_top_over_tls(server, certificate):
+    trusted = {"AWS_CA_BUNDLE": certificate[0]}
+    frame = quipu("top", "--once", on=server.url, env=trusted)
+    assert (frame.returncode, frame.stderr) == (0, "")
+    assert frame.stdout.startswith(f"quipu top   {server.url}   ")
+    status, shown = on_terminal("top", on=server.url, env=trusted, typed=[("connections ", "q")])
+    assert status == 0, shown
+    refused = quipu("top", "--once", on=server.url)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "SSL certificate problem" in refused.stderr
+    assert "AWS_CA_BUNDLE may name a file with certificates to trust" in refused.stderr
 
 
 def test_large_bodies_both_ways(server, context):

@@ -178,7 +178,40 @@ def test_each_takes_over_from_the_other(owner, start, tmp_path):
     eventually(lambda: len(deliveries(function)) >= 40, "the server that has the data reads again")
 
 
+def test_a_move_survives_the_death_of_the_server(owner, tmp_path):
+    database = Database(owner.start(), "quipu")
+    function = Function(lambda_client(owner.server.url), tmp_path, "reader")
+    mapping = Mapping(function.client, "changes", "reader", BatchSize=3)
+    database.change([0], keys=10)
+    eventually(lambda: len(deliveries(function)) == 10, "all were told")
+    path = f"/2015-03-31/event-source-mappings/{mapping.id}"
+    for times in 2, 3:
+        assert send(owner.server.url, "POST", path + "/move", {"To": "start"})[0] == 202
+        owner.server.kill()
+        owner.start()
+        eventually(lambda: min(deliveries(function).values()) >= times, "all are told again")
+        eventually(lambda: send(owner.server.url, "GET", path)[1]["State"] == "Enabled", "it is on")
+    database.change([1], keys=10)
+    eventually(lambda: len(deliveries(function)) == 20, "it goes on")
+
+
 # ---- one server ----
+
+def test_a_position_is_moved_while_two_servers_read(database, start, tmp_path):
+    server, other = start(database), start(database)
+    function = Function(lambda_client(server.url), tmp_path, "reader")
+    mapping = Mapping(function.client, "changes", "reader", BatchSize=10)
+    database.change([0], keys=8)
+    eventually(lambda: len(deliveries(function)) == 8, "all were told")
+    path = f"/2015-03-31/event-source-mappings/{mapping.id}"
+    eventually(lambda: send(other.url, "GET", path)[0] == 200, "the other has heard of it")
+    assert send(other.url, "POST", path + "/move", {"To": "start"})[0] == 202
+    eventually(lambda: min(deliveries(function).values()) >= 2, "all were told again")
+    database.change([1], keys=8)
+    eventually(lambda: len(deliveries(function)) == 16, "it goes on")
+    for one in server, other:
+        eventually(lambda: send(one.url, "GET", path)[1]["State"] == "Enabled", "it is on")
+
 
 def test_changes_made_elsewhere_reach_a_function_here(database, start, tmp_path):
     server = start(database)

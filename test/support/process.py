@@ -220,3 +220,34 @@ class DynamoLocal:
 
     def __exit__(self, *_):
         self.close()
+
+
+class S3rver:
+    """An S3 from npm, with one bucket. It takes the key S3RVER alone, and any signature of version 4."""
+
+    def __init__(self, bucket):
+        script = os.path.join(NPM, "s3rver", "bin", "s3rver.js")
+        if not shutil.which("node") or not os.path.exists(script):
+            raise Missing("s3rver is not in build/npm: npm could not install it, or script/test did not run")
+        self.folder, self.port = tempfile.mkdtemp(prefix="quipu-s3-"), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        # Its tokens for the next page are encrypted by what OpenSSL 3 takes for legacy.
+        self.process = subprocess.Popen(
+            ["node", "--openssl-legacy-provider", script, "-d", self.folder, "-a", "127.0.0.1", "-p",
+             str(self.port), "-s", "--no-vhost-buckets", "--configure-bucket", bucket],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=clean_environment())
+        deadline = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
+                return
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.close()
+                    raise StartError("s3rver did not get ready") from None
+                time.sleep(0.1)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)

@@ -80,7 +80,7 @@ class Proxy:
         reply = connection.getresponse()
         body = reply.read()
         connection.close()
-        self.calls.append(Call(operation, json.loads(text), reply.status, json.loads(body)))
+        self.calls.append(Call(operation, json.loads(text), reply.status, json.loads(body or b"{}")))
         return reply.status, reply.headers["Content-Type"], body
 
     def prepare(self, text):
