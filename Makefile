@@ -173,7 +173,7 @@ build/fuzz/obj/%.o: src/%.c
 define fuzz_binary
 build/fuzz/$1: test/fuzz/$1.c $(foreach r,$(firstword $(subst _, ,$1)) $(below_$(firstword $(subst _, ,$1))),$(patsubst src/%.c,build/fuzz/obj/%.o,$(wildcard src/$r/*.c)))
 	@mkdir -p $$(@D)
-	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -Itest -fsanitize=fuzzer,address,undefined -o $$@ $$^ -lyaml $$(DYNAMIC_LIBS)
+	$$(FUZZ_CC) $$(filter-out -fsanitize=% -MMD -MP,$$(CFLAGS)) -Werror -Itest -fsanitize=fuzzer,address,undefined -o $$@ $$^ -lyaml $$(DYNAMIC_LIBS)
 endef
 $(foreach f,$(notdir $(basename $(wildcard test/fuzz/*.c))),$(eval $(call fuzz_binary,$f)))
 fuzzers: $(FUZZERS)

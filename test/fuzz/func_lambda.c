@@ -78,7 +78,7 @@ static struct slice take_line(struct slice *rest)
     return line;
 }
 
-typedef void operation(struct func *, struct rest_call *);
+typedef void operation(void *room, struct rest_call *call);
 static operation *const operations[] = {
 #define X(name) lambda_##name,
     LAMBDA_OPERATIONS(X)
