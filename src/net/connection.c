@@ -350,7 +350,7 @@ void connection_refuse(struct connection *connection, int status, const char *re
     exchange->packed = true; /* never compressed: the head may not even be whole */
     connection->closing = connection->lingering = true;
     stats_add(&connection->loop->server->stats.refused, 1);
-    reply_put(exchange, status, type, SLICE_NONE);
+    reply_put(exchange, status, type, SLICE("Server: Quipu\r\n"));
     exchange->input_at = exchange->input.len;
     exchange_next(exchange);
     connection_enter(connection, CONNECTION_SEND);
