@@ -176,10 +176,10 @@ def test_a_source_that_nobody_writes_to_is_left_as_it_is(server, unused_name, tm
 
 # ---- under load ----
 
-def follow_until_switched(source, target, table, writers, more_seconds=3):
+def follow_until_switched(source, target, table, writers, more_seconds=3, flags=()):
     """Copies a table, or all, while the writers write, stops them, switches over. Answers what must be there, and what
     the copy said."""
-    process = start("copy", str(source), str(target), *([table] if table else []))
+    process = start("copy", str(source), str(target), *([table] if table else []), *flags)
     said = []
     reader = threading.Thread(target=lambda: said.extend(process.stderr), daemon=True)
     reader.start()
@@ -339,8 +339,8 @@ def test_to_dynamodb_local_and_back_under_load(local, unused_name, tmp_path):
 
     with Quipu("--data", str(second)) as running:
         writers = Writers(running.url, unused_name)
-        expected, _ = follow_until_switched(running.url, local.url, unused_name, writers)
-        # What the writers before these left, and these deleted, must be gone in both.
+        # What the writers before these left, and these deleted, also before the copy has begun, must be gone in both.
+        expected, _ = follow_until_switched(running.url, local.url, unused_name, writers, flags=["--delete"])
         assert everything(local.url, unused_name)[1] == everything(running.url, unused_name)[1]
         found = content(local.url, unused_name)
         assert {key: found.get(key) for key in expected} == expected
