@@ -14,9 +14,12 @@
  * it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -24,7 +27,6 @@
 
 #define PATH_ROOM    64    /* "/proc/" and two numbers, and words */
 #define STAT_ROOM    1024  /* one line of numbers */
-#define WEIGH_US     50000 /* it may be that each has to be waited for */
 #define LISTING_ROOM 4096
 #define WEIGHT_ROOM  2048 /* smaps_rollup: two dozen short lines */
 
@@ -188,6 +190,11 @@ static uint64_t weight_of(int folder)
     return take_number(&at) * 1024;
 }
 
+static uint64_t bytes_of_pages(uint64_t pages)
+{
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static bool signal_send(int folder, pid_t pid, int number)
 {
     if (syscall(SYS_pidfd_send_signal, folder, number, NULL, 0) == 0) return true;
@@ -276,10 +283,8 @@ static void member_visit(struct family *family, struct family_member member, enu
         else
             add_children(family, folder, member.pid, fields[STAT_THREADS]);
         if (deed == FAMILY_SEEK) member_search(family, folder);
-        if (deed == FAMILY_WEIGH && monotonic_us() >= family->weigh_until_us) family->is_weighed = false;
-        uint64_t weight = family->is_weighed ? weight_of(folder) : 0;
         family->alive++;
-        family->memory_bytes += weight ? weight : fields[STAT_PAGES] * (uint64_t)sysconf(_SC_PAGESIZE);
+        family->memory_bytes += bytes_of_pages(fields[STAT_PAGES]);
         family->cpu_ticks += fields[STAT_USER_TICKS] + fields[STAT_SYSTEM_TICKS];
     }
     close(folder);
@@ -291,7 +296,6 @@ void family_init(struct family *family, uint32_t enough)
     text_put(text_put_number(text_put(path, "/proc/self/task/"), (uint64_t)getpid()), "/children");
     family->has_children_files = access(path, R_OK) == 0;
     family->count = family->alive = 0;
-    family->weigh_us = WEIGH_US;
     family->enough = enough < LIMIT_FAMILY ? enough : LIMIT_FAMILY;
 }
 
@@ -299,8 +303,6 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
 {
     family->count = family->alive = 0;
     family->memory_bytes = family->cpu_ticks = 0;
-    family->weigh_until_us = monotonic_us() + family->weigh_us;
-    family->is_weighed = deed == FAMILY_WEIGH;
     if (!family->has_children_files) census_take();
     int self = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (self < 0) return;
@@ -316,6 +318,56 @@ void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pi
         if (deed == FAMILY_SEEK && processor_us() >= family->seek_until_us) return;
         member_visit(family, family->members[i], deed);
     }
+}
+
+/* ---- memory ---- */
+
+void come_first(void)
+{
+    struct sched_param least = {.sched_priority = sched_get_priority_min(SCHED_RR)};
+    sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least);
+}
+
+static uint64_t members_weigh(const struct family *family)
+{
+    uint64_t sum = 0, fields[STAT_FIELDS];
+    for (uint32_t i = 0; i < family->count; i++) {
+        char path[PATH_ROOM];
+        text_put_number(text_put(path, "/proc/"), (uint64_t)family->members[i].pid);
+        int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (folder < 0) continue;
+        uint64_t weight = weight_of(folder);
+        if (!weight && stat_read(folder, "stat", fields)) weight = bytes_of_pages(fields[STAT_PAGES]);
+        sum += weight;
+        close(folder);
+    }
+    return sum;
+}
+
+/* Whoever reads a process's memory map waits until it has forked, which takes long where a thousand others want the
+ * processors. Whoever watches a bomb must not wait for it. */
+bool family_weigh(const struct family *family, int patience_ms, uint64_t *bytes)
+{
+    int ends[2];
+    uint64_t sum;
+    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    pid_t child = fork();
+    if (child == 0) {
+        come_first();
+        sum = members_weigh(family);
+        _exit(write(ends[1], &sum, sizeof sum) != (ssize_t)sizeof sum);
+    }
+    close(ends[1]);
+    struct pollfd poll_for = {ends[0], POLLIN, 0};
+    bool is_told = child > 0 && poll(&poll_for, 1, patience_ms) > 0 &&
+                   read(ends[0], &sum, sizeof sum) == (ssize_t)sizeof sum;
+    close(ends[0]);
+    if (child > 0) {
+        kill(child, SIGKILL);
+        while (waitpid(child, NULL, 0) < 0 && errno == EINTR) continue;
+    }
+    if (is_told) *bytes = sum;
+    return is_told;
 }
 
 bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_t until_us)

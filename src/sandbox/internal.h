@@ -85,7 +85,6 @@ struct family_member {
 
 enum family_deed {
     FAMILY_COUNT, /* how many, their resident memory, their processor time */
-    FAMILY_WEIGH, /* the same, with memory that several of them share counted once: slower */
     FAMILY_KILL,
     FAMILY_SEEK, /* who holds a socket: see family_holds */
 };
@@ -95,12 +94,10 @@ struct family {
     struct family_member members[LIMIT_FAMILY];
     uint32_t count, alive, enough; /* enough: more are not looked for; a bomb may grow faster than we look */
     uint64_t memory_bytes, cpu_ticks;
-    int64_t weigh_us, weigh_until_us; /* weigh_us: who is not weighed by then counts in full; may be set */
-    bool is_weighed;                  /* all were, in that time */
-    uint64_t inode;                   /* FAMILY_SEEK: of the socket */
-    int64_t seek_until_us;            /* ... when to give up, in processor_us() */
-    bool of_threads;                  /* ... also look at what a thread has for itself */
-    bool is_found, is_hidden;         /* ... it is held; somebody's descriptors could not be read */
+    uint64_t inode;           /* FAMILY_SEEK: of the socket */
+    int64_t seek_until_us;    /* ... when to give up, in processor_us() */
+    bool of_threads;          /* ... also look at what a thread has for itself */
+    bool is_found, is_hidden; /* ... it is held; somebody's descriptors could not be read */
     bool has_children_files; /* of the kernel, /proc/PID/task/TID/children: else all of /proc is searched */
 };
 
@@ -108,6 +105,12 @@ void family_init(struct family *family, uint32_t enough);
 /* Walks through all descendants of this process. Children for whom `spared` answers true are left out, with
  * all that is theirs; NULL: nobody is. What begins while we look may be missed; look again. */
 void family_walk(struct family *family, enum family_deed deed, bool (*spared)(pid_t pid));
+/* The memory of those that the last walk found, where what several of them share counts once. It is asked for by a
+ * child, which is ended when the time is over. False: it was, or could not be started. */
+bool family_weigh(const struct family *family, int patience_ms, uint64_t *bytes);
+/* A bomb of thousands of processes outweighs any share of the processors. Where we may, the calling process comes
+ * before all of them, and what it starts does not: it works for moments only. */
+void come_first(void);
 /* Whether one of them has the socket open. `of_threads`: search also the descriptors of single threads, which
  * may have left those of their process, or outlived its first thread. */
 bool family_holds(struct family *family, uint64_t inode, bool of_threads, int64_t until_us);

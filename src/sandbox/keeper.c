@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -26,6 +25,7 @@
 #define GROWTH_PER_MS      (2u << 20) /* the fastest that a program is thought to fill memory */
 #define FORKS_PER_MS       20
 #define GROWING_LOOKS      10
+#define WEIGH_MS           50
 #define VAGUE_LOOKS        4 /* 0.05 s to weigh them, 0.1, 0.2, 0.4: others may want the processors, too */
 #define FEW_PROCESSES      32
 #define MEMORY_TOLD_BYTES  (256 << 10) /* changes that the server is told of */
@@ -101,27 +101,26 @@ static void signals_clear(struct keeper *keeper)
     while (read(keeper->signals, taken, sizeof taken) > 0) continue;
 }
 
+/* Who is killed needs the processors to end: whoever comes first leaves them as much time as it takes. */
 static void keeper_end_family(struct keeper *keeper)
 {
     family_init(&family, LIMIT_FAMILY);
     struct pollfd poll_for = {keeper->signals, POLLIN, 0};
     while (keeper_reap(keeper)) {
+        int64_t begin_us = monotonic_us();
         family_walk(&family, FAMILY_KILL, NULL);
-        poll(&poll_for, 1, KILL_PAUSE_MS);
+        poll(&poll_for, 1, KILL_PAUSE_MS + (int)((monotonic_us() - begin_us) / 1000));
         signals_clear(keeper);
     }
 }
 
 /* ---- limits ---- */
 
-/* False: the time did not suffice. Next time it is longer, and in the end the others count in full. */
-static bool family_weigh(struct keeper *keeper)
+/* False: the time did not suffice. Next time it is longer, and in the end all count in full. */
+static bool keeper_weigh(struct keeper *keeper)
 {
-    int64_t usual_us = family.weigh_us;
-    family.weigh_us = usual_us << keeper->vague_looks;
-    family_walk(&family, FAMILY_WEIGH, NULL);
-    family.weigh_us = usual_us;
-    bool is_vague = !family.is_weighed && keeper->vague_looks + 1 < VAGUE_LOOKS;
+    bool is_weighed = family_weigh(&family, WEIGH_MS << keeper->vague_looks, &family.memory_bytes);
+    bool is_vague = !is_weighed && keeper->vague_looks + 1 < VAGUE_LOOKS;
     keeper->vague_looks = is_vague ? keeper->vague_looks + 1 : 0;
     return !is_vague;
 }
@@ -144,7 +143,7 @@ static bool family_measure(struct keeper *keeper)
     keeper->growing_looks = is_growing ? keeper->growing_looks + 1 : 0;
     if (is_growing && (!limit || family.memory_bytes <= limit || keeper->growing_looks < GROWING_LOOKS))
         return false;
-    return (is_growing && family.alive > FEW_PROCESSES) || family_weigh(keeper);
+    return (is_growing && family.alive > FEW_PROCESSES) || keeper_weigh(keeper);
 }
 
 /* When it can have passed a limit, at that speed. */
@@ -256,14 +255,6 @@ static void keep_only(struct keeper_ends *ends)
     for (int i = 0; i < KEEPER_ENDS; i++) *fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, OUT_OF_THE_WAY);
     for (int i = 0; i < KEEPER_ENDS; i++) *fds[i] = dup2(*fds[i], STDERR_FILENO + 1 + i);
     closefrom(STDERR_FILENO + 1 + KEEPER_ENDS);
-}
-
-/* A bomb of thousands of processes outweighs any share of the processors. Where we may, the keeper comes before
- * all of them, and what it starts does not: it works for moments only. */
-static void come_first(void)
-{
-    struct sched_param least = {.sched_priority = sched_get_priority_min(SCHED_RR)};
-    sched_setscheduler(0, SCHED_RR | SCHED_RESET_ON_FORK, &least);
 }
 
 static void keeper_settle(struct keeper *keeper)

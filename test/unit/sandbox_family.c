@@ -8,7 +8,7 @@
 #define BRANCHES 6
 #define TWIGS    3
 #define MEMBERS  (BRANCHES * (1 + TWIGS))
-#define WEIGH_US 60000000 /* however busy the machine is */
+#define WEIGH_MS 60000 /* however busy the machine is */
 
 static struct family family;
 static pid_t spared_pid;
@@ -55,16 +55,11 @@ static void check_walk(bool has_children_files)
     family.has_children_files = has_children_files;
     family_walk(&family, FAMILY_COUNT, NULL);
     CHECK_INT(family.alive, MEMBERS);
-    uint64_t counted = family.memory_bytes;
-    family.weigh_us = 0;
-    family_walk(&family, FAMILY_WEIGH, NULL);
-    CHECK(!family.is_weighed);
-    CHECK(family.memory_bytes > counted / 2); /* there was no time for anybody */
-    family.weigh_us = WEIGH_US;
-    family_walk(&family, FAMILY_WEIGH, NULL);
-    CHECK(family.is_weighed);
-    CHECK_INT(family.alive, MEMBERS);
-    CHECK(family.memory_bytes > 0 && family.memory_bytes < counted); /* they share nearly all of it */
+    uint64_t counted = family.memory_bytes, weighed = 0;
+    CHECK(family_weigh(&family, WEIGH_MS, &weighed));
+    CHECK(weighed > 0 && weighed < counted); /* they share nearly all of it */
+    family_walk(&family, FAMILY_COUNT, NULL);
+    CHECK_INT(family.alive, MEMBERS); /* whoever weighed them is gone */
     family_walk(&family, FAMILY_COUNT, is_spared);
     CHECK_INT(family.alive, MEMBERS - 1 - TWIGS);
     family_init(&family, 5);
