@@ -62,11 +62,11 @@
 
 #define RAW_LEAF                                                                                             \
     "{\"TableName\":\"quipu-job-parts\",\"Key\":{\"part\":{\"S\":\"raw/"                                     \
-    "2026-11-15T10:20:30.000Z-000000-000000/0/" LEAF_7                                                       \
+    "1795039223617-0009fe/0/" LEAF_7                                                       \
     "\"},\"task\":{\"S\":\"-\"}},\"UpdateExpression\":\"ADD #done :tasks DELETE #failed :tasks\","             \
     "\"ConditionExpression\":\"attribute_not_exists(#closed)\",\"ExpressionAttributeNames\":{"             \
     "\"#done\":\"done\",\"#failed\":\"failed\",\"#closed\":\"closed\"},\"ExpressionAttributeValues\":{"      \
-    "\":tasks\":{\"NS\":[\"1" TASK_3 "\"]}},\"ReturnValues\":\"ALL_OLD\","                                  \
+    "\":tasks\":{\"NS\":[\"" TASK_3 "\"]}},\"ReturnValues\":\"ALL_OLD\","                                  \
     "\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}"
 #define RAW_LEASE                                                                                            \
     "{\"TableName\":\"quipu-leases\",\"Key\":{\"name\":{\"S\":\"raw-" TICKET_10 "\"}},\"UpdateExpression\":" \
@@ -152,9 +152,11 @@ static const struct operation operations[] = {
     {"redis-xadd", RESP, NULL, "XADD|log|*|data|" EVENT, "$", false, "XADD of one event to one stream"},
     {"counter-next", ROUTE, "POST /v1/counters/bench", "", "{\"value\":", false,
      "the next number of a counter"},
+    {"counter-raw-make", ROUTE, "PUT /v1/counters/raw", "{\"value\":0}", "\"value\":0", false,
+     "make the counter that counter-raw raises, once"},
     {"counter-raw", DYNAMO, "UpdateItem",
      "{\"TableName\":\"quipu-counters\",\"Key\":{\"name\":{\"S\":\"raw\"}},\"UpdateExpression\":\"ADD #value "
-     ":one\",\"ConditionExpression\":\"attribute_not_exists(#value) or #value < :most\","
+     ":one\",\"ConditionExpression\":\"#value < :most\","
      "\"ExpressionAttributeNames\":{\"#value\":\"value\"},\"ExpressionAttributeValues\":{\":one\":{\"N\":"
      "\"1\"},\":most\":{\"N\":\"9007199254740991\"}},"
      "\"ReturnValues\":\"UPDATED_NEW\",\"ReturnValuesOnConditionCheckFailure\":\"ALL_OLD\"}",

@@ -102,7 +102,8 @@ def redis_start(bench):
 
 def prepare(bench, quipu):
     """The tables are made by the first calls."""
-    for operation in ("job-make", "log-make", "log-make-4", "counter-next", "log-append", "lease-grant"):
+    for operation in ("job-make", "log-make", "log-make-4", "counter-next", "counter-raw-make",
+                      "log-append", "lease-grant"):
         bench.generate(quipu, operation, 1, count=1)
     bench.generate(quipu, "job-done", 1, count=1, first=FIRST_TASK)
 

@@ -19,11 +19,10 @@ struct pattern {
     struct memory *memory;
     char *prefix;
     struct rest_route *routes; /* one per row, in the same order */
-    uint8_t *shared;           /* by neighbouring routes */
+    struct rest_index index;
     size_t route_count;
     _Atomic uint64_t serial;
-    pthread_mutex_t random_lock;
-    struct random random;
+    uint64_t seed; /* of the first flow */
     struct server *server;
 };
 

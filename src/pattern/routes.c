@@ -74,7 +74,7 @@ const struct flow_row *pattern_find(struct pattern *pattern, struct rest_call *c
 {
     const struct rest_route *route = NULL;
     *refused = true;
-    switch (rest_route_shared(pattern->routes, pattern->shared, pattern->route_count, call, &route)) {
+    switch (rest_route_indexed(pattern->routes, &pattern->index, pattern->route_count, call, &route)) {
     case REST_FOUND: *refused = false; return row_at((size_t)(route - pattern->routes));
     case REST_OTHER_METHOD: refuse_method(pattern, call); break;
     default:
@@ -116,19 +116,16 @@ struct pattern *pattern_open(const struct pattern_options *options)
                                          .lag_ms = is_local ? 0 : LAG_MS,
                                          .memory = memory_for_flows(pattern->memory)};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
-    if (options->seed)
-        random_seed(&pattern->random, options->seed);
-    else
-        random_seed_from_system(&pattern->random);
-    ensure(pthread_mutex_init(&pattern->random_lock, NULL) == 0);
+    struct random random;
+    random_seed_from_system(&random);
+    pattern->seed = options->seed ? options->seed : random_next(&random);
     while (row_at(pattern->route_count)) pattern->route_count++;
     pattern->routes = must_zero(pattern->route_count, sizeof *pattern->routes);
     for (size_t i = 0; i < pattern->route_count; i++) {
         const struct flow_row *row = row_at(i);
         pattern->routes[i] = (struct rest_route){.method = row->method, .path = row->path};
     }
-    pattern->shared = must_zero(pattern->route_count, 1);
-    rest_routes_share(pattern->routes, pattern->shared, pattern->route_count);
+    rest_index_make(&pattern->index, pattern->routes, pattern->route_count);
     pattern->server = server_open(pattern, options->sweeps);
     return pattern;
 }
@@ -141,31 +138,22 @@ void pattern_stop(struct pattern *pattern)
 void pattern_close(struct pattern *pattern)
 {
     server_close(pattern->server);
-    pthread_mutex_destroy(&pattern->random_lock);
     memory_free(pattern->memory);
     free(pattern->routes);
-    free(pattern->shared);
     free(pattern->prefix);
     free(pattern);
 }
 
 /* ---- what runners need ---- */
 
-static uint64_t pattern_seed(struct pattern *pattern)
-{
-    pthread_mutex_lock(&pattern->random_lock);
-    uint64_t seed = random_next(&pattern->random);
-    pthread_mutex_unlock(&pattern->random_lock);
-    return seed;
-}
-
 struct flow_start pattern_start_of(struct pattern *pattern, struct arena *arena, struct buf *body)
 {
+    uint64_t serial = atomic_fetch_add(&pattern->serial, 1);
     return (struct flow_start){.world = &pattern->world,
                                .arena = arena,
                                .body = body,
-                               .seed = pattern_seed(pattern),
-                               .serial = atomic_fetch_add(&pattern->serial, 1),
+                               .seed = pattern->seed + serial, /* random_seed mixes it */
+                               .serial = serial,
                                .now_ms = clock_now_ms(pattern->clock)};
 }
 

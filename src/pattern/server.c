@@ -69,9 +69,10 @@ struct server {
     int64_t things_us; /* not before then are those who wait for them told */
     int64_t sleeps_us; /* the thread looks again then */
     struct run *ready, *ready_last;
-    size_t alive; /* runs that have begun and not ended */
+    _Atomic size_t alive;  /* runs that have begun and not ended */
+    _Atomic bool stopping; /* set under the lock */
     pthread_t thread;
-    bool has_thread, stopping;
+    bool has_thread;
     struct sweep *sweeps; /* the thread's own */
     size_t sweep_count;
 };
@@ -148,9 +149,7 @@ void server_close(struct server *server)
 void pattern_put_metrics(struct pattern *pattern, struct buf *out)
 {
     struct server *server = pattern->server;
-    pthread_mutex_lock(&server->lock);
-    size_t alive = server->alive;
-    pthread_mutex_unlock(&server->lock);
+    size_t alive = atomic_load(&server->alive);
     stats_put_head(out, "quipu_flows", "gauge", "Calls of patterns that are under way.");
     buf_printf(out, "quipu_flows %zu\n", alive);
     stats_put_head(out, "quipu_flows_waiting", "gauge", "Those of them that wait for something or pause.");
@@ -465,10 +464,7 @@ static void run_end(struct run *run)
         rest->left = NULL;
         rest->done(rest); /* the run is gone with it */
     }
-    pthread_mutex_lock(&server->lock);
-    server->alive--;
-    if (server->stopping) pthread_cond_broadcast(&server->changed);
-    pthread_mutex_unlock(&server->lock);
+    atomic_fetch_sub(&server->alive, 1); /* behind the last one the server may be gone */
 }
 
 /* True when the answer is there already. */
@@ -506,14 +502,6 @@ static bool piece_send(struct run *run)
     return true;
 }
 
-static bool is_stopping(struct server *server)
-{
-    pthread_mutex_lock(&server->lock);
-    bool stopping = server->stopping;
-    pthread_mutex_unlock(&server->lock);
-    return stopping;
-}
-
 static void run_drive(struct run *run, struct dynamo_turn *turn)
 {
     for (;;) {
@@ -531,7 +519,7 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
                 break;
             }
             if (run_park(run)) return;
-            if (is_stopping(run->server))
+            if (atomic_load(&run->server->stopping))
                 flow_give_up(&run->flow);
             else
                 flow_next(&run->flow, clock_now_ms(run->server->pattern->clock), NULL);
@@ -554,9 +542,10 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
 
 static void server_count_in(struct server *server, const struct pattern_host *host)
 {
+    atomic_fetch_add(&server->alive, 1);
+    if (host) return;
     pthread_mutex_lock(&server->lock);
-    server->alive++;
-    if (!host) thread_need(server);
+    thread_need(server);
     pthread_mutex_unlock(&server->lock);
 }
 
@@ -617,15 +606,21 @@ static struct wait *due_take(struct server *server, int64_t *next_us)
 }
 
 /* Under the lock. */
-static void wait_for_work(struct server *server, int64_t until_us)
+static void wait_until(struct server *server, int64_t until_us)
 {
-    if (server->ready || server->stopping) return;
     struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    server->sleeps_us = until_us;
     if (until_us == NEVER)
         pthread_cond_wait(&server->changed, &server->lock);
     else
         pthread_cond_timedwait(&server->changed, &server->lock, &until);
+}
+
+/* Under the lock. */
+static void wait_for_work(struct server *server, int64_t until_us)
+{
+    if (server->ready || server->stopping) return;
+    server->sleeps_us = until_us;
+    wait_until(server, until_us);
     server->sleeps_us = 0; /* it looks at everything before it sleeps again */
 }
 
@@ -687,7 +682,7 @@ static void *server_thread(void *argument)
         list_drive(server, ready, stopping);
         pthread_mutex_lock(&server->lock);
         if (stopping && server->alive && !server->ready && !atomic_load(&server->parked))
-            pthread_cond_wait(&server->changed, &server->lock);
+            wait_until(server, monotonic_us() + TICK_US); /* nobody tells of the last one's end */
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;

@@ -55,6 +55,7 @@ static struct slice scope_of(const struct rest_head *head)
 
 static const struct service *service_of(struct slice scope, struct slice target)
 {
+    if (!scope.len && !target.len) return NULL;
     for (size_t i = 0; i < SERVICES; i++) {
         if (scope.len && slice_equal(scope, services[i].scope)) return &services[i];
         if (services[i].target.len && slice_starts(target, services[i].target)) return &services[i];

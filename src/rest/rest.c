@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 
+#include "base/fail.h"
 #include "base/json.h"
 
 /* ---- percent-encoding ---- */
@@ -78,14 +79,12 @@ static bool takes_all(struct slice segment)
     return is_name(segment) && segment.data[segment.len - 2] == '+';
 }
 
-/* How far the path begins as the pattern does before its first {name}, of which *at characters are known to. False: it
- * does not. There are a hundred rows and more, and all but a few are told apart by this, which looks at nothing
- * twice. */
-static bool begins_alike(const char *pattern, struct slice path, size_t *at)
+/* Whether the path begins as the pattern does before its first {name}: this tells all but a few rows apart. */
+static bool begins_alike(const char *pattern, struct slice path)
 {
-    for (; pattern[*at] && pattern[*at] != '{'; ++*at) {
-        if (*at == path.len) return true; /* it may lack no more than the last slash */
-        if (pattern[*at] != path.data[*at]) return false;
+    for (size_t at = 0; pattern[at] && pattern[at] != '{'; at++) {
+        if (at == path.len) return true; /* it may lack no more than the last slash */
+        if (pattern[at] != path.data[at]) return false;
     }
     return true;
 }
@@ -110,34 +109,14 @@ static bool path_matches(struct slice pattern, struct slice path, struct arena *
     return !pattern.len && !path.len;
 }
 
-void rest_routes_share(const struct rest_route *routes, uint8_t *shared, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *path = routes[i].path, *before = i ? routes[i - 1].path : "";
-        shared[i] = 0;
-        while (shared[i] < UINT8_MAX && path[shared[i]] && path[shared[i]] == before[shared[i]]) shared[i]++;
-    }
-}
-
-enum rest_found rest_route(const struct rest_route *routes, size_t count, struct rest_call *call,
-                           const struct rest_route **found)
-{
-    return rest_route_shared(routes, NULL, count, call, found);
-}
-
-enum rest_found rest_route_shared(const struct rest_route *routes, const uint8_t *shared, size_t count,
-                                  struct rest_call *call, const struct rest_route **found)
+static enum rest_found find_among(const struct rest_route *routes, size_t count, struct rest_call *call,
+                                  const struct rest_route **found)
 {
     enum rest_found answer = REST_NOWHERE;
-    bool is_rooted = call->path.len && call->path.data[0] == '/', is_unlike = false;
-    size_t alike = 0; /* characters of the last row's path */
+    bool is_rooted = call->path.len && call->path.data[0] == '/';
     for (size_t i = 0; i < count; i++) {
-        size_t as_before = shared ? shared[i] : 0;
-        if (is_unlike && as_before > alike) continue; /* by the same character */
-        if (as_before < alike) alike = as_before;
-        is_unlike = is_rooted && !begins_alike(routes[i].path, call->path, &alike);
-        if (is_unlike) continue;
         struct slice parameters[REST_PARAMETERS] = {0};
+        if (is_rooted && !begins_alike(routes[i].path, call->path)) continue;
         if (!path_matches(slice_of(routes[i].path), call->path, call->arena, parameters)) continue;
         answer = REST_OTHER_METHOD;
         if (!slice_equal(slice_of(routes[i].method), call->method)) continue;
@@ -146,6 +125,59 @@ enum rest_found rest_route_shared(const struct rest_route *routes, const uint8_t
         return REST_FOUND;
     }
     return answer;
+}
+
+enum rest_found rest_route(const struct rest_route *routes, size_t count, struct rest_call *call,
+                           const struct rest_route **found)
+{
+    return find_among(routes, count, call, found);
+}
+
+/* ---- many rows ---- */
+
+/* "/v1/jobs" of "/v1/jobs/{id}/done"; empty where there is no second segment. */
+static struct slice path_head(struct slice path)
+{
+    const char *end = path.data + path.len, *second, *third;
+    if (!path.len || path.data[0] != '/') return SLICE("");
+    second = memchr(path.data + 1, '/', path.len - 1);
+    if (!second || end - second < 2) return SLICE("");
+    third = memchr(second + 1, '/', (size_t)(end - second - 1));
+    return (struct slice){path.data, (size_t)((third ? third : end) - path.data)};
+}
+
+/* Its last characters and its length tell most heads apart; where they do not, the second one has no place. */
+static size_t head_place(struct slice head)
+{
+    const unsigned char *end = (const unsigned char *)head.data + head.len;
+    return (end[-1] + 7u * end[-2] + 3u * end[-3] + 2u * head.len) % REST_INDEX_PLACES;
+}
+
+void rest_index_make(struct rest_index *index, const struct rest_route *routes, size_t count)
+{
+    *index = (struct rest_index){0};
+    for (size_t from = 0, to; from < count; from = to) {
+        struct slice head = path_head(slice_of(routes[from].path));
+        bool is_split = false;
+        for (to = from + 1; to < count && slice_equal(path_head(slice_of(routes[to].path)), head);) to++;
+        for (size_t i = to; i < count; i++) is_split |= slice_equal(path_head(slice_of(routes[i].path)), head);
+        ensure(!is_split && !slice_contains(head, SLICE("{"))); /* such rows would have to be looked for elsewhere, too */
+        size_t place = head.len ? head_place(head) : 0;
+        if (!head.len || index->places[place].head.len) continue;
+        index->places[place].head = head;
+        index->places[place].from = (uint16_t)from;
+        index->places[place].to = (uint16_t)to;
+    }
+}
+
+enum rest_found rest_route_indexed(const struct rest_route *routes, const struct rest_index *index, size_t count,
+                                   struct rest_call *call, const struct rest_route **found)
+{
+    struct slice head = path_head(call->path);
+    size_t place = head.len ? head_place(head) : 0;
+    if (!head.len || !slice_equal(head, index->places[place].head)) return find_among(routes, count, call, found);
+    size_t from = index->places[place].from;
+    return find_among(routes + from, index->places[place].to - from, call, found);
 }
 
 /* ---- queries ---- */

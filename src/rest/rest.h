@@ -82,11 +82,18 @@ enum rest_found { REST_NOWHERE, REST_OTHER_METHOD, REST_FOUND };
 /* Finds the row and fills the parameters. OTHER_METHOD: the path is there, but not for this method. */
 enum rest_found rest_route(const struct rest_route *routes, size_t count, struct rest_call *call,
                            const struct rest_route **found);
-/* The same by what each row's path shares with that of the row before, which is reckoned once: in fewer steps, where
- * there are many rows and neighbours begin alike. */
-void rest_routes_share(const struct rest_route *routes, uint8_t *shared, size_t count);
-enum rest_found rest_route_shared(const struct rest_route *routes, const uint8_t *shared, size_t count,
-                                  struct rest_call *call, const struct rest_route **found);
+/* The same where there are many rows. Those whose paths have the same first two segments ("/v1/jobs") must stand
+ * together, and are found by these; no such segment is a {name}. */
+#define REST_INDEX_PLACES 64
+struct rest_index {
+    struct {
+        struct slice head; /* of rows `from` to `to` - 1; empty: there are none */
+        uint16_t from, to;
+    } places[REST_INDEX_PLACES];
+};
+void rest_index_make(struct rest_index *index, const struct rest_route *routes, size_t count);
+enum rest_found rest_route_indexed(const struct rest_route *routes, const struct rest_index *index, size_t count,
+                                   struct rest_call *call, const struct rest_route **found);
 
 /* A value of the query, percent-decoded, in the arena; NULL data when it is not there. */
 struct slice rest_query(const struct rest_call *call, const char *name);

@@ -47,8 +47,8 @@ TEST(a_path_finds_its_row_and_its_parameters)
     arena_free(&arena);
 }
 
-/* With what neighbours share, the same rows are found. */
-TEST(rows_that_share_their_beginnings_are_found_alike)
+/* By the index the same rows are found. */
+TEST(indexed_rows_are_found_alike)
 {
     static const struct rest_route many[] = {
         {"GET", "/v1/counters/{name}", nobody},
@@ -56,12 +56,12 @@ TEST(rows_that_share_their_beginnings_are_found_alike)
         {"GET", "/v1/counters", nobody},
         {"GET", "/v1/logs/{name}", nobody},
         {"GET", "/v1/logs/{name}/end", nobody},
+        {"GET", "/v1/logs/", nobody},
+        {"PUT", "/v1/logs/{name}/{more+}", nobody},
         {"GET", "/v1/leases/{name}", nobody},
         {"GET", "/v1/leases", nobody},
         {"GET", "/v1/log", nobody},
         {"GET", "/wall", nobody},
-        {"GET", "/v1/logs/", nobody},
-        {"PUT", "/v1/logs/{name}/{more+}", nobody},
         {"GET", "/", nobody},
     };
     static const char *const methods[] = {"GET", "POST", "PUT"};
@@ -88,16 +88,15 @@ TEST(rows_that_share_their_beginnings_are_found_alike)
                                         "/v2/logs/x"};
     enum { MANY = sizeof many / sizeof *many };
     struct arena arena = {0};
-    uint8_t shared[MANY];
-    rest_routes_share(many, shared, MANY);
-    CHECK(shared[0] == 0 && shared[1] == strlen(many[1].path) && shared[3] == strlen("/v1/"));
+    struct rest_index index;
+    rest_index_make(&index, many, MANY);
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
         for (size_t k = 0; k < sizeof methods / sizeof *methods; k++) {
             struct rest_call call = {
                 .method = slice_of(methods[k]), .path = slice_of(paths[i]), .arena = &arena};
             const struct rest_route *plain = NULL, *quick = NULL;
             CHECK(rest_route(many, MANY, &call, &plain) ==
-                  rest_route_shared(many, shared, MANY, &call, &quick));
+                  rest_route_indexed(many, &index, MANY, &call, &quick));
             if (plain != quick)
                 test_failed(__FILE__, __LINE__, "%s %s is found elsewhere", methods[k], paths[i]);
         }
