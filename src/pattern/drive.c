@@ -20,6 +20,7 @@
 #include "pattern/rows.h"
 
 #define SLOTS 4
+#define VERSIONS_OF_MS 1000 /* a version stays below 2^53 */
 
 static const struct flow_table drives = {"drives", FLOW_KEYS("slot", "id"), NULL};
 
@@ -186,9 +187,11 @@ void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice
     edit_set(flow, &edit, "kind", "%S", slice_of(thing->kind->name));
     edit_set(flow, &edit, "name", "%S", thing->name);
     edit_set(flow, &edit, "changed", "%S", moment_text(flow->arena, flow->now_ms));
-    /* from the time on: one that was removed and comes again has another version than before */
-    edit_put(flow, &edit, EDIT_SET, "#version = if_not_exists(#version, :now) + :one",
-             "':now':%N,':one':{'N':'1'}", flow->now_ms);
+    /* One that was removed and comes again has another version than before, also within the same millisecond: else a
+     * removal that comes late would take it for the one that it has seen. */
+    edit_put(flow, &edit, EDIT_SET, "#version = if_not_exists(#version, :begin) + :one",
+             "':begin':%N,':one':{'N':'1'}",
+             flow->now_ms * VERSIONS_OF_MS + (int64_t)flow_random_below(flow, VERSIONS_OF_MS));
     edit_set(flow, &edit, "stamp", "%S", stamp.len ? stamp : SLICE("0"));
     if (anew) differs = SLICE(" or attribute_exists(#id)");
     if (!stamp.len) differs = SLICE("");
