@@ -161,7 +161,7 @@ void rest_index_make(struct rest_index *index, const struct rest_route *routes, 
         bool is_split = false;
         for (to = from + 1; to < count && slice_equal(path_head(slice_of(routes[to].path)), head);) to++;
         for (size_t i = to; i < count; i++) is_split |= slice_equal(path_head(slice_of(routes[i].path)), head);
-        ensure(!is_split && !slice_contains(head, SLICE("{"))); /* such rows would have to be looked for elsewhere, too */
+        ensure(!is_split && !slice_contains(head, SLICE("{"))); /* else rows stand elsewhere, too */
         size_t place = head.len ? head_place(head) : 0;
         if (!head.len || index->places[place].head.len) continue;
         index->places[place].head = head;
