@@ -132,7 +132,7 @@ static bool copy_file(struct copying *copying, struct backup_file *file, const c
     int len = snprintf(fresh, sizeof fresh, "%s.new", path);
     if (len < 0 || (size_t)len >= sizeof fresh)
         return disk_path(fresh, path, "new", copying->error, copying->error_len);
-    int out = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int out = disk_file_new(fresh);
     if (out < 0) return disk_refuse("write", fresh, copying->error, copying->error_len);
     bool fine = copy_bytes(copying, file, out, fresh);
     if (fine && fsync(out) != 0) fine = disk_refuse("write", fresh, copying->error, copying->error_len);

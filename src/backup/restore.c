@@ -16,6 +16,7 @@
 struct restoring {
     struct target_paths paths;
     char work[DISK_PATH], store_path[DISK_PATH];
+    int lock; /* the folder, so that no other process restores into it */
     int64_t at_ms;
     struct store *store;
     uint64_t next;   /* batch to be written */
@@ -84,7 +85,8 @@ static bool choose_base(const struct restoring *restoring, const struct target_l
 
 /* ---- its files ---- */
 
-/* Table files never change, so that a link will do; what RocksDB appends to must be a copy. */
+/* Table files never change, so that a link will do; what RocksDB appends to must be a copy. A file that is there already
+ * is nobody's of ours, and may be a link to the target's own: it is not written to. */
 static bool lay_file(const struct restoring *restoring, const struct backup_file *file)
 {
     char from[DISK_PATH], to[DISK_PATH];
@@ -225,13 +227,14 @@ static bool prepare_folder(struct restoring *restoring, const char *folder)
     if (!disk_path(restoring->work, folder, WORK, error, error_len) ||
         !disk_path(restoring->store_path, restoring->work, "store", error, error_len))
         return false;
+    restoring->lock = disk_lock_folder(folder, "another process restores into", error, error_len);
+    if (restoring->lock < 0) return false;
     if (!disk_is_empty(folder, WORK)) {
         snprintf(error, error_len, "the folder %s is not empty; restore into a new one", folder);
         return false;
     }
     disk_remove(restoring->work);
-    return disk_make_folder(folder, error, error_len) &&
-           disk_make_folder(restoring->work, error, error_len) &&
+    return disk_make_folder(restoring->work, error, error_len) &&
            disk_make_folder(restoring->store_path, error, error_len);
 }
 
@@ -239,7 +242,7 @@ bool backup_restore(const char *path, const char *folder, int64_t at_ms, struct 
                     char *error, size_t error_len)
 {
     struct restoring restoring = {
-        .at_ms = at_ms, .restored = restored, .error = error, .error_len = error_len};
+        .lock = -1, .at_ms = at_ms, .restored = restored, .error = error, .error_len = error_len};
     struct target_list bases;
     struct chain chain;
     size_t chosen;
@@ -259,6 +262,7 @@ bool backup_restore(const char *path, const char *folder, int64_t at_ms, struct 
                    replay(&restoring, &chain) && move_up(&restoring, folder);
             if (!fine) disk_remove(restoring.work);
         }
+        if (restoring.lock >= 0) close(restoring.lock);
         chain_free(&chain);
     }
     target_list_free(&bases);

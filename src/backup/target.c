@@ -4,10 +4,8 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +14,7 @@
 #include "base/limits.h"
 
 #define MARKER        "quipu-backup"
+#define MARKER_NEW    MARKER ".new" /* is left where somebody is killed over it */
 #define MARKER_WORDS  "quipu backup, format "
 #define TARGET_FORMAT 1
 
@@ -73,22 +72,12 @@ static bool target_make(const char *path, char *error, size_t error_len)
 struct backup_target *backup_target_open(const char *path, char *error, size_t error_len)
 {
     struct backup_target *target = must_zero(1, sizeof *target);
-    char marker[DISK_PATH];
-    target->piece = target->lock = -1;
+    target->piece = -1;
     snprintf(target->path, sizeof target->path, "%s", path);
-    bool fine = disk_path(marker, path, MARKER, error, error_len);
-    if (fine && disk_is_empty(path, NULL)) fine = target_make(path, error, error_len);
+    target->lock = disk_lock_folder(path, "another process writes to the backups in", error, error_len);
+    bool fine = target->lock >= 0;
+    if (fine && disk_is_empty(path, MARKER_NEW)) fine = target_make(path, error, error_len);
     fine = fine && target_check(path, &target->paths, error, error_len);
-    if (fine) {
-        target->lock = open(marker, O_RDONLY | O_CLOEXEC);
-        if (target->lock < 0 || flock(target->lock, LOCK_EX | LOCK_NB) != 0) {
-            fine = false;
-            if (errno == EWOULDBLOCK)
-                snprintf(error, error_len, "another process writes to the backups in %s", path);
-            else
-                disk_refuse("lock", marker, error, error_len);
-        }
-    }
     fine = fine && disk_make_folder(target->paths.files, error, error_len) &&
            disk_make_folder(target->paths.bases, error, error_len) &&
            disk_make_folder(target->paths.log, error, error_len) &&

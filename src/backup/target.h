@@ -14,7 +14,7 @@ struct target_paths {
 struct backup_target {
     char path[DISK_PATH];
     struct target_paths paths;
-    int lock; /* the marker, held by who writes */
+    int lock; /* the folder, held by who writes */
     /* the open piece of the log */
     int piece;                          /* -1: none */
     char piece_name[BACKUP_NAME_BYTES]; /* that it gets in the end */

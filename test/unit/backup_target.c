@@ -1,6 +1,7 @@
 /* Targets of backups: what is copied, what is found again, what is called damage, and what an interruption leaves. */
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -383,6 +384,78 @@ TEST(backup_what_is_too_old_is_forgotten_and_the_rest_stays)
     CHECK_INT(report.pieces, 3);
     buf_free(&faults);
     backup_target_close(target);
+    lab_free(&lab);
+}
+
+struct rival {
+    struct lab *lab;
+    pthread_t thread;
+    useconds_t pause_us;
+    bool is_done;
+    char error[500];
+};
+
+static void *restore_beside_others(void *context)
+{
+    struct rival *rival = context;
+    struct backup_restored restored;
+    usleep(rival->pause_us);
+    rival->is_done = backup_restore(rival->lab->target, rival->lab->restored, BACKUP_LATEST, &restored,
+                                    rival->error, sizeof rival->error);
+    return NULL;
+}
+
+/* One of them comes to its end, the others are refused, and what all of them would link to stays as it is. */
+TEST(backup_restores_into_one_folder_at_once_leave_the_backup_as_it_is)
+{
+    enum { RIVALS = 4, ROUNDS = 10, STEP_US = 2000 };
+    struct lab lab;
+    struct backup_position position;
+    lab_init(&lab);
+    for (char key[] = "a"; key[0] < 'f'; key[0]++) lab_put(&lab, key, "1");
+    struct backup_target *target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    backup_target_close(target);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct rival rivals[RIVALS];
+        int done = 0;
+        for (unsigned i = 0; i < RIVALS; i++) {
+            rivals[i] = (struct rival){.lab = &lab, .pause_us = i * round * STEP_US};
+            ensure(pthread_create(&rivals[i].thread, NULL, restore_beside_others, &rivals[i]) == 0);
+        }
+        for (unsigned i = 0; i < RIVALS; i++) {
+            pthread_join(rivals[i].thread, NULL);
+            done += rivals[i].is_done;
+            struct slice error = slice_of(rivals[i].error);
+            CHECK(rivals[i].is_done || slice_contains(error, SLICE("another process restores into")) ||
+                  slice_contains(error, SLICE("is not empty")));
+        }
+        CHECK_INT(done, 1);
+        CHECK_INT(lab_faults(&lab), 0);
+        disk_remove(lab.restored);
+    }
+    lab_free(&lab);
+}
+
+TEST(backup_a_file_that_is_there_is_not_written_to)
+{
+    struct lab lab;
+    char error[500], one[DISK_PATH], other[DISK_PATH];
+    struct buf text = {0};
+    uint64_t hash;
+    lab_init(&lab);
+    ensure(disk_path(one, lab.folder, "one", error, sizeof error));
+    ensure(disk_path(other, lab.folder, "other", error, sizeof error));
+    CHECK(disk_file_put(lab.folder, "one", SLICE("of somebody"), error, sizeof error));
+    ensure(link(one, other) == 0);
+    CHECK(!disk_file_copy(one, other, &hash, error, sizeof error));
+    CHECK(slice_contains(slice_of(error), SLICE("File exists")));
+    strcat(other, ".new"); /* what is written before it gets its name is somebody's link here */
+    ensure(link(one, other) == 0);
+    CHECK(disk_file_put(lab.folder, "other", SLICE("of mine"), error, sizeof error));
+    CHECK(disk_file_read(one, 0, 100, &text, error, sizeof error));
+    CHECK_TEXT(buf_view(&text), "of somebody");
+    buf_free(&text);
     lab_free(&lab);
 }
 
