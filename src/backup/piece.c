@@ -9,6 +9,7 @@
 #include "backup/target.h"
 #include "base/fail.h"
 #include "base/limits.h"
+#include "base/random.h"
 
 #define OPEN     ".open"
 #define QUIET_MS 10000 /* how often a log that does not grow is said to be known up to now */
@@ -39,7 +40,14 @@ static bool read_at(int file, uint64_t from, size_t len, struct buf *out)
     return true;
 }
 
-bool piece_walk(const char *path, bool reads, piece_visitor *visitor, void *context, struct piece_end *end,
+bool piece_all(void *context, const struct block_head *head)
+{
+    (void)context;
+    (void)head;
+    return true;
+}
+
+bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, void *context, struct piece_end *end,
                 char *error, size_t error_len)
 {
     struct buf bytes = {0};
@@ -55,8 +63,9 @@ bool piece_walk(const char *path, bool reads, piece_visitor *visitor, void *cont
         if (head.stored_bytes > size - end->bytes - BLOCK_HEAD) break;
         if (end->bytes && (head.first != last || head.source != source)) break;
         bytes.len = 0;
-        if (reads) fine = read_at(file, end->bytes + BLOCK_HEAD, head.stored_bytes, &bytes);
-        if (!fine || (reads && !block_visit(&head, buf_view(&bytes), NULL, NULL))) break;
+        bool is_read = reads && reads(context, &head);
+        if (is_read) fine = read_at(file, end->bytes + BLOCK_HEAD, head.stored_bytes, &bytes);
+        if (!fine || (is_read && !block_visit(&head, buf_view(&bytes), NULL, NULL))) break;
         last = head.first + head.count;
         source = head.source;
         end->bytes += BLOCK_HEAD + head.stored_bytes;
@@ -86,22 +95,65 @@ bool backup_close_piece(struct backup_target *target, char *error, size_t error_
     return disk_sync_folder(target->paths.log, error, error_len);
 }
 
-static bool open_piece(struct backup_target *target, const struct block_head *head, char *error,
-                       size_t error_len)
+static bool count_block(void *context, const struct block_head *head, struct slice stored)
+{
+    (void)stored;
+    *(uint64_t *)context += head->count;
+    return true;
+}
+
+/* Whether a piece of this name is there, open or closed, that holds batches, or something that is no block. */
+static bool is_taken(const struct backup_target *target, const char *name)
+{
+    char path[DISK_PATH], open_path[DISK_PATH], error[300];
+    struct piece_end end;
+    struct stat status;
+    uint64_t batches = 0;
+    if (!disk_path(path, target->paths.log, name, error, sizeof error)) return true;
+    int len = snprintf(open_path, sizeof open_path, "%s" OPEN, path);
+    if (len < 0 || (size_t)len >= sizeof open_path || lstat(open_path, &status) == 0) return true;
+    if (lstat(path, &status) != 0) return errno != ENOENT;
+    return !piece_walk(path, NULL, count_block, &batches, &end, error, sizeof error) || batches || !end.is_whole;
+}
+
+/* One of the same name that tells of moments only gives way to it in the end. */
+static bool open_piece(struct backup_target *target, const struct block_head *head, char *error, size_t error_len)
 {
     char path[DISK_PATH], name[BACKUP_NAME_BYTES + 8];
-    snprintf(target->piece_name, sizeof target->piece_name, "%016llx-%020llu",
-             (unsigned long long)head->source, (unsigned long long)head->first);
+    size_t len = (size_t)snprintf(target->piece_name, sizeof target->piece_name, "%016llx-%020llu",
+                                  (unsigned long long)head->source, (unsigned long long)head->first);
+    if (is_taken(target, target->piece_name)) {
+        struct random random;
+        random_seed_from_system(&random);
+        target->piece_name[len] = '-';
+        hex_put(target->piece_name + len + 1, random_next(&random));
+    }
     snprintf(name, sizeof name, "%s" OPEN, target->piece_name);
     if (!disk_path(path, target->paths.log, name, error, error_len)) return false;
-    target->piece = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    target->piece = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     target->piece_bytes = 0;
     if (target->piece < 0) return disk_refuse("write", path, error, error_len);
     return disk_sync_folder(target->paths.log, error, error_len);
 }
 
-/* A piece of this name that is there already has no batch that a newer one of that name lacks: its first block was
- * written when the log ended there. So the newer one may take its place. */
+/* What could not be written whole is cut off before the piece gets its name. Where even that fails it stays open: its
+ * last whole block is its end then, and whoever opens the target next cuts it. Always false. */
+static bool give_up_piece(struct backup_target *target, char *error, size_t error_len)
+{
+    char none[300], path[DISK_PATH];
+    disk_refuse("write the log in", target->path, error, error_len);
+    bool is_cut = ftruncate(target->piece, (off_t)target->piece_bytes) == 0 && fsync(target->piece) == 0;
+    if (is_cut && target->piece_bytes) {
+        backup_close_piece(target, none, sizeof none);
+    } else {
+        close(target->piece);
+        target->piece = -1;
+        int len = snprintf(path, sizeof path, "%s/%s" OPEN, target->paths.log, target->piece_name);
+        if (!target->piece_bytes && len > 0 && (size_t)len < sizeof path) unlink(path);
+    }
+    return false;
+}
+
 enum backup_log backup_ship(struct backup_target *target, struct backup_source *source,
                             struct backup_position *position, int64_t wait_ms, char *error, size_t error_len)
 {
@@ -127,8 +179,8 @@ enum backup_log backup_ship(struct backup_target *target, struct backup_source *
     }
     if (fine && target->piece < 0) fine = open_piece(target, &head, error, error_len);
     if (fine) {
-        fine = disk_write_all(target->piece, buf_view(&block)) && fdatasync(target->piece) == 0;
-        if (!fine) disk_refuse("write the log in", target->path, error, error_len);
+        fine = (disk_write_all(target->piece, buf_view(&block)) && fdatasync(target->piece) == 0) ||
+               give_up_piece(target, error, error_len);
     }
     if (fine) {
         target->piece_bytes += block.len;
@@ -142,13 +194,6 @@ enum backup_log backup_ship(struct backup_target *target, struct backup_source *
     return fine ? result : result == BACKUP_LOG_BLOCK ? BACKUP_LOG_FAILED : result;
 }
 
-static bool count_block(void *context, const struct block_head *head, struct slice stored)
-{
-    (void)stored;
-    *(uint64_t *)context += head->count;
-    return true;
-}
-
 bool pieces_finish(const struct target_paths *paths, char *error, size_t error_len)
 {
     struct target_list list;
@@ -160,7 +205,7 @@ bool pieces_finish(const struct target_paths *paths, char *error, size_t error_l
         uint64_t batches = 0;
         if (!list.all[i].is_open) continue;
         fine = disk_path(path, paths->log, list.all[i].name, error, error_len) &&
-               piece_walk(path, true, count_block, &batches, &end, error, error_len);
+               piece_walk(path, piece_all, count_block, &batches, &end, error, error_len);
         if (!fine) break;
         if (!end.bytes) {
             unlink(path);
@@ -200,7 +245,7 @@ bool chain_find(const struct target_paths *paths, const struct target_entry *bas
         struct piece_end end;
         if (piece->source != base->source || piece->number > chain->end.next) continue;
         if (!disk_path(path, paths->log, piece->name, error, error_len) ||
-            !piece_walk(path, false, follow_block, &chain->end, &end, error, error_len)) {
+            !piece_walk(path, NULL, follow_block, &chain->end, &end, error, error_len)) {
             chain_free(chain);
             return false;
         }

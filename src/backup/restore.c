@@ -162,7 +162,7 @@ static bool write_log(struct restoring *restoring, const struct chain *chain)
         struct piece_end end;
         if (piece->source != chain->end.source || piece->number > restoring->next) continue;
         if (!disk_path(path, restoring->paths.log, piece->name, restoring->error, restoring->error_len) ||
-            !piece_walk(path, true, write_block, restoring, &end, restoring->error, restoring->error_len))
+            !piece_walk(path, piece_all, write_block, restoring, &end, restoring->error, restoring->error_len))
             return false;
         if (restoring->has_failed) return false;
         if (end.is_whole || piece->is_open || restoring->is_known || restoring->next >= chain->end.next) continue;

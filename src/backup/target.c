@@ -111,12 +111,14 @@ static bool base_name_read(const char *name, struct target_entry *entry)
     return true;
 }
 
-/* SOURCE-NUMBER, and perhaps .open */
+/* SOURCE-NUMBER, perhaps 16 more digits where that name was taken, and perhaps .open */
 static bool piece_name_read(const char *name, struct target_entry *entry)
 {
-    struct slice rest = slice_of(name), source = slice_cut(&rest, '-'), digits = slice_cut(&rest, '.');
+    struct slice rest = slice_of(name), whole = slice_cut(&rest, '.'), source = slice_cut(&whole, '-');
+    struct slice digits = slice_cut(&whole, '-');
     unsigned long long number;
-    if (digits.len != 20 || !hex_read(source, &entry->source) || !slice_to_u64(digits, UINT64_MAX, &number))
+    uint64_t more;
+    if ((whole.len && !hex_read(whole, &more)) || digits.len != 20 || !hex_read(source, &entry->source) || !slice_to_u64(digits, UINT64_MAX, &number))
         return false;
     entry->number = number;
     entry->is_open = slice_equal(rest, SLICE("open"));

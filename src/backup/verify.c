@@ -80,7 +80,7 @@ static bool verify_pieces(struct verifying *verifying, char *error, size_t error
         char path[DISK_PATH], sentence[DISK_PATH + 100];
         struct piece_end end;
         if (!disk_path(path, verifying->paths.log, pieces.all[i].name, error, error_len)) continue;
-        if (!piece_walk(path, true, count_block, verifying->report, &end, verifying->error,
+        if (!piece_walk(path, piece_all, count_block, verifying->report, &end, verifying->error,
                         sizeof verifying->error)) {
             fault(verifying, verifying->error);
             continue;

@@ -51,7 +51,7 @@ static bool walk_pieces(struct walking *walking, const struct target_paths *path
                         behind->number <= walking->next;
         if (is_older) continue;
         if (!disk_path(path, paths->log, piece->name, error, error_len) ||
-            !piece_walk(path, true, walk_block, walking, &end, error, error_len))
+            !piece_walk(path, piece_all, walk_block, walking, &end, error, error_len))
             return false;
     }
     if (walking->is_done || walking->next >= chain->end.next) return true;

@@ -2,13 +2,16 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backup/local.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/random.h"
 #include "unit/test.h"
 
 /* ---- a store, a target, and a clock that moves by hand ---- */
@@ -295,7 +298,7 @@ TEST(backup_an_open_piece_is_good_up_to_its_last_whole_block)
     /* Somebody who has listed it before finds it all the same. */
     uint64_t batches = 0;
     struct piece_end end;
-    CHECK(piece_walk(path, true, count_batches, &batches, &end, error, sizeof error));
+    CHECK(piece_walk(path, piece_all, count_batches, &batches, &end, error, sizeof error));
     CHECK_INT(batches, 1);
     CHECK(backup_target_position(target, &again, error, sizeof error));
     CHECK_INT(again.next, position.next);
@@ -456,6 +459,62 @@ TEST(backup_a_file_that_is_there_is_not_written_to)
     CHECK(disk_file_read(one, 0, 100, &text, error, sizeof error));
     CHECK_TEXT(buf_view(&text), "of somebody");
     buf_free(&text);
+    lab_free(&lab);
+}
+
+static void full_disk(rlim_t bytes)
+{
+    struct rlimit limit;
+    ensure(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes;
+    ensure(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* A disk that is full while a block is written: a file may not become longer, so that half of it is there. */
+TEST(backup_what_did_not_fit_is_cut_off_before_more_is_appended)
+{
+    struct lab lab;
+    struct backup_position position, again;
+    char value[20000], error[500];
+    struct random random = {0};
+    lab_init(&lab);
+    random_seed(&random, 7);
+    lab_put(&lab, "a", "1");
+    struct backup_target *target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    for (int round = 0; round < 3; round++) {
+        if (round != 1) { /* else nothing of the piece is there before it */
+            lab_put(&lab, "b", "1");
+            lab_ship(&lab, target, &position);
+        } else {
+            CHECK(backup_close_piece(target, error, sizeof error));
+        }
+        for (size_t i = 0; i + 1 < sizeof value; i++) value[i] = (char)('A' + random_next(&random) % 26);
+        value[sizeof value - 1] = '\0';
+        lab_put(&lab, "c", value);
+        signal(SIGXFSZ, SIG_IGN);
+        full_disk((target->piece < 0 ? 0 : target->piece_bytes) + 5000);
+        enum backup_log result = backup_ship(target, lab.source, &position, 0, error, sizeof error);
+        full_disk(RLIM_INFINITY);
+        CHECK_INT(result, BACKUP_LOG_FAILED);
+        CHECK(slice_contains(slice_of(error), SLICE("cannot write the log in")));
+        CHECK_INT(lab_faults(&lab), 0);
+        lab_put(&lab, "d", "1");
+        if (round == 2) break; /* closed behind it */
+        lab_ship(&lab, target, &position);
+        CHECK_INT(position.next, store_log_synced(lab.store) + 1);
+    }
+    backup_target_close(target);
+    CHECK_INT(lab_faults(&lab), 0);
+    target = lab_target(&lab);
+    CHECK(backup_target_position(target, &again, error, sizeof error));
+    CHECK_INT(again.next, position.next);
+    lab_ship(&lab, target, &again);
+    backup_target_close(target);
+    CHECK_INT(lab_faults(&lab), 0);
+    struct backup_restored restored;
+    CHECK(backup_restore(lab.target, lab.restored, BACKUP_LATEST, &restored, error, sizeof error));
+    CHECK_INT(restored.number, store_log_synced(lab.store));
     lab_free(&lab);
 }
 
