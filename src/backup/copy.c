@@ -178,6 +178,36 @@ static bool copy_base(struct copying *copying, struct backup_base *base)
            target_base_write(&copying->target->paths, base, copying->error, copying->error_len);
 }
 
+/* Whether the batch before this one is in the source's log what it is in the target. Where the log has not got it any
+ * more nobody can tell; nothing of the target is used together with what comes behind a gap. */
+static bool agrees(const struct copying *copying, const struct backup_position *end)
+{
+    struct buf block = {0};
+    struct block_head head;
+    char error[300];
+    enum backup_log result = copying->source->log(copying->source->self, end->source, end->next, 0, &block, error,
+                                                  sizeof error);
+    bool differs = result == BACKUP_LOG_BLOCK && block_head_read(buf_view(&block), &head) &&
+                   head.first == end->next && head.before && end->mark && head.before != end->mark;
+    buf_free(&block);
+    return !differs;
+}
+
+/* A target belongs to one database, and to one history of it: numbers only grow in it. */
+static bool belongs(const struct copying *copying, const struct backup_base *base)
+{
+    struct backup_position end;
+    uint64_t next = base->number + 1;
+    if (!target_is_of(copying->target, base->source, copying->error, copying->error_len) ||
+        !backup_target_position(copying->target, &end, copying->error, copying->error_len))
+        return false;
+    if (!end.source) return true;
+    bool fits = next > end.next   ? agrees(copying, &end)
+                : next < end.next ? false
+                                  : !base->mark || !end.mark || base->mark == end.mark;
+    return fits || target_refuse_history(copying->target, end.next, copying->error, copying->error_len);
+}
+
 bool backup_take_base(struct backup_target *target, struct backup_source *source,
                       struct backup_progress *progress, struct backup_position *position, char *error,
                       size_t error_len)
@@ -186,10 +216,12 @@ bool backup_take_base(struct backup_target *target, struct backup_source *source
         .target = target, .source = source, .progress = progress, .error = error, .error_len = error_len};
     struct backup_base base = {0};
     if (!source->begin(source->self, &base, error, error_len)) return false;
-    bool fine = copy_base(&copying, &base);
+    progress->is_refused = !belongs(&copying, &base);
+    bool fine = !progress->is_refused && copy_base(&copying, &base);
     if (fine && position->source != base.source) {
         fine = backup_close_piece(target, error, error_len);
-        *position = (struct backup_position){base.source, base.number + 1, base.time_ms, 0, 0};
+        *position = (struct backup_position){
+            .source = base.source, .next = base.number + 1, .mark = base.mark, .until_ms = base.time_ms};
     }
     if (fine) {
         position->base_number = base.number;

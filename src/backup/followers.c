@@ -22,11 +22,12 @@ void followers_init(struct followers *followers, struct store *store, const stru
     ensure(disk_path(followers->journal, data, "journal", error, sizeof error));
 }
 
+/* With the last batch that a follower has: it tells whether the follower's log goes on there. */
 static void hold(struct followers *followers)
 {
     uint64_t from = UINT64_MAX;
     for (size_t i = 0; i < LIMIT_BACKUP_FOLLOWERS; i++)
-        if (followers->all[i].is_held && followers->all[i].next < from) from = followers->all[i].next;
+        if (followers->all[i].is_held && followers->all[i].next - 1 < from) from = followers->all[i].next - 1;
     for (size_t i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++)
         if (followers->checkpoints[i].id[0] && followers->checkpoints[i].base.number < from)
             from = followers->checkpoints[i].base.number;
@@ -52,7 +53,7 @@ bool follower_has(struct followers *followers, const char *name, uint64_t next)
         if (follower) follower->until_ms = clock_now_ms(followers->clock);
     }
     if (follower) {
-        if (follower->sent_ms && follower->cursor.number == next) follower->until_ms = follower->sent_ms;
+        if (follower->sent_ms && follower->place.cursor.number == next) follower->until_ms = follower->sent_ms;
         follower->next = next;
         follower->asked_us = monotonic_us();
         follower->is_held = true;
@@ -62,26 +63,33 @@ bool follower_has(struct followers *followers, const char *name, uint64_t next)
     return follower != NULL;
 }
 
-struct store_log_cursor follower_cursor(struct followers *followers, const char *name, uint64_t from)
+struct log_place follower_place(struct followers *followers, const char *name, uint64_t from)
 {
     pthread_mutex_lock(&followers->lock);
     struct follower *follower = follower_find(followers, name);
-    struct store_log_cursor cursor = {.number = from};
-    if (name[0] && follower && follower->cursor.number == from) cursor = follower->cursor;
+    struct log_place place = {.cursor.number = from};
+    if (name[0] && follower && follower->place.cursor.number == from) place = follower->place;
     pthread_mutex_unlock(&followers->lock);
-    return cursor;
+    return place;
 }
 
-void follower_sent(struct followers *followers, const char *name, const struct store_log_cursor *cursor,
-                   int64_t until_ms)
+void follower_sent(struct followers *followers, const char *name, const struct log_place *place, int64_t until_ms)
 {
     pthread_mutex_lock(&followers->lock);
     struct follower *follower = follower_find(followers, name);
     if (name[0] && follower) {
-        follower->cursor = *cursor;
+        follower->place = *place;
         follower->sent_ms = until_ms;
     }
     pthread_mutex_unlock(&followers->lock);
+}
+
+uint64_t followers_newest(struct followers *followers)
+{
+    pthread_mutex_lock(&followers->lock);
+    uint64_t newest = followers->newest;
+    pthread_mutex_unlock(&followers->lock);
+    return newest;
 }
 
 void follower_forget(struct followers *followers, const char *name)
@@ -150,6 +158,7 @@ bool checkpoint_add(struct followers *followers, const char *target, const char 
         strcpy(checkpoint->path, path);
         checkpoint->used_us = monotonic_us();
         checkpoint->is_made = true;
+        if (base.number > followers->newest) followers->newest = base.number;
         base_put(out, &base, checkpoint->id);
     } else {
         *checkpoint = (struct checkpoint){0};

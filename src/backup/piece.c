@@ -55,19 +55,20 @@ bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, vo
     struct stat status;
     int file = open_to_read(path);
     bool fine = file >= 0 && fstat(file, &status) == 0;
-    uint64_t size = fine ? (uint64_t)status.st_size : 0, last = 0, source = 0;
+    uint64_t size = fine ? (uint64_t)status.st_size : 0, last = 0, source = 0, mark = 0;
     *end = (struct piece_end){0};
     for (bool goes_on = true; fine && goes_on && size - end->bytes >= BLOCK_HEAD;) {
         fine = read_at(file, end->bytes, BLOCK_HEAD, &bytes);
         if (!fine || !block_head_read(buf_view(&bytes), &head)) break;
         if (head.stored_bytes > size - end->bytes - BLOCK_HEAD) break;
-        if (end->bytes && (head.first != last || head.source != source)) break;
+        if (end->bytes && (head.first != last || head.source != source || head.before != mark)) break;
         bytes.len = 0;
         bool is_read = reads && reads(context, &head);
         if (is_read) fine = read_at(file, end->bytes + BLOCK_HEAD, head.stored_bytes, &bytes);
         if (!fine || (is_read && !block_visit(&head, buf_view(&bytes), NULL, NULL))) break;
         last = head.first + head.count;
         source = head.source;
+        mark = head.last;
         end->bytes += BLOCK_HEAD + head.stored_bytes;
         goes_on = visitor(context, &head, buf_view(&bytes));
         if (!goes_on) end->is_whole = true; /* as far as anybody wanted to know */
@@ -154,6 +155,19 @@ static bool give_up_piece(struct backup_target *target, char *error, size_t erro
     return false;
 }
 
+/* Whether it belongs behind what the target has. Where either mark is not known nobody can tell. */
+static enum backup_log fits(const struct backup_target *target, const struct backup_position *position,
+                            const struct block_head *head, char *error, size_t error_len)
+{
+    if (!head->before || !position->mark) {
+        snprintf(error, error_len, "the log has not got the batch %llu", (unsigned long long)position->next - 1);
+        return head->count ? BACKUP_LOG_GONE : BACKUP_LOG_BLOCK;
+    }
+    if (head->before == position->mark) return BACKUP_LOG_BLOCK;
+    target_refuse_history(target, position->next, error, error_len);
+    return BACKUP_LOG_FAILED;
+}
+
 enum backup_log backup_ship(struct backup_target *target, struct backup_source *source,
                             struct backup_position *position, int64_t wait_ms, char *error, size_t error_len)
 {
@@ -171,8 +185,13 @@ enum backup_log backup_ship(struct backup_target *target, struct backup_source *
             result = BACKUP_LOG_AWAY;
         }
     }
-    bool says_nothing = fine && !head.count && target->piece >= 0 &&
-                        head.until_ms < target->piece_until_ms + QUIET_MS;
+    if (fine) {
+        result = fits(target, position, &head, error, error_len);
+        fine = result == BACKUP_LOG_BLOCK;
+    }
+    bool is_known = fine && head.before && position->mark;
+    bool says_nothing = fine && !head.count &&
+                        (!is_known || (target->piece >= 0 && head.until_ms < target->piece_until_ms + QUIET_MS));
     if (says_nothing) {
         buf_free(&block);
         return result;
@@ -186,6 +205,7 @@ enum backup_log backup_ship(struct backup_target *target, struct backup_source *
         target->piece_bytes += block.len;
         target->piece_until_ms = head.until_ms;
         position->next = head.first + head.count;
+        position->mark = head.last;
         if (head.until_ms > position->until_ms) position->until_ms = head.until_ms;
         if (target->piece_bytes >= LIMIT_BACKUP_PIECE_BYTES)
             fine = backup_close_piece(target, error, error_len);
@@ -221,14 +241,43 @@ bool pieces_finish(const struct target_paths *paths, char *error, size_t error_l
 
 /* ---- how far it goes ---- */
 
+struct following {
+    struct backup_position *end;
+    bool is_used; /* something of the piece stands behind what was known before */
+};
+
+/* Whether the last batch that is known lies within it, so that only its bytes tell that batch's mark. */
+static bool straddles(void *context, const struct block_head *head)
+{
+    uint64_t next = ((struct following *)context)->end->next;
+    return head->first < next && head->first + head->count > next;
+}
+
+struct batch_sought {
+    uint64_t number, mark;
+};
+
+static bool seek_batch(void *context, const struct block_batch *batch)
+{
+    struct batch_sought *sought = context;
+    if (batch->number != sought->number) return true;
+    sought->mark = batch_mark(batch->time_ms, batch->bytes);
+    return false;
+}
+
 static bool follow_block(void *context, const struct block_head *head, struct slice stored)
 {
-    struct backup_position *end = context;
+    struct following *following = context;
+    struct backup_position *end = following->end;
     uint64_t behind = head->first + head->count;
-    (void)stored;
     if (head->first > end->next) return false;
     if (behind < end->next) return true;
+    struct batch_sought sought = {end->next - 1, behind == end->next ? head->last : head->before};
+    if (straddles(following, head)) block_visit(head, stored, seek_batch, &sought);
+    if (!end->mark || sought.mark != end->mark) return false; /* it was written behind another batch */
+    following->is_used = true;
     end->next = behind;
+    end->mark = head->last;
     if (head->until_ms > end->until_ms) end->until_ms = head->until_ms;
     return true;
 }
@@ -236,20 +285,26 @@ static bool follow_block(void *context, const struct block_head *head, struct sl
 bool chain_find(const struct target_paths *paths, const struct target_entry *base, struct chain *chain,
                 char *error, size_t error_len)
 {
-    *chain = (struct chain){
-        .end = {.source = base->source, .next = base->number + 1, .until_ms = base->time_ms}};
+    *chain = (struct chain){.end = {.source = base->source,
+                                    .next = base->number + 1,
+                                    .mark = base->mark,
+                                    .until_ms = base->time_ms}};
     if (!target_pieces(paths, &chain->pieces, error, error_len)) return false;
+    size_t used = 0;
     for (size_t i = 0; i < chain->pieces.count; i++) {
-        const struct target_entry *piece = &chain->pieces.all[i];
+        struct target_entry piece = chain->pieces.all[i];
+        struct following following = {.end = &chain->end};
         char path[DISK_PATH];
         struct piece_end end;
-        if (piece->source != base->source || piece->number > chain->end.next) continue;
-        if (!disk_path(path, paths->log, piece->name, error, error_len) ||
-            !piece_walk(path, NULL, follow_block, &chain->end, &end, error, error_len)) {
+        if (piece.source != base->source || piece.number > chain->end.next) continue;
+        if (!disk_path(path, paths->log, piece.name, error, error_len) ||
+            !piece_walk(path, straddles, follow_block, &following, &end, error, error_len)) {
             chain_free(chain);
             return false;
         }
+        if (following.is_used) chain->pieces.all[used++] = piece;
     }
+    chain->pieces.count = used;
     return true;
 }
 

@@ -154,24 +154,25 @@ static bool write_block(void *context, const struct block_head *head, struct sli
     return !restoring->has_failed && !restoring->is_done;
 }
 
+/* What is damaged in one piece may be whole in a later one, which was shipped anew. */
 static bool write_log(struct restoring *restoring, const struct chain *chain)
 {
+    bool is_damaged = false;
     for (size_t i = 0; i < chain->pieces.count && !restoring->is_done; i++) {
         const struct target_entry *piece = &chain->pieces.all[i];
         char path[DISK_PATH], last[32];
         struct piece_end end;
-        if (piece->source != chain->end.source || piece->number > restoring->next) continue;
         if (!disk_path(path, restoring->paths.log, piece->name, restoring->error, restoring->error_len) ||
             !piece_walk(path, piece_all, write_block, restoring, &end, restoring->error, restoring->error_len))
             return false;
         if (restoring->has_failed) return false;
-        if (end.is_whole || piece->is_open || restoring->is_known || restoring->next >= chain->end.next) continue;
+        if (end.is_whole || piece->is_open || is_damaged) continue;
+        is_damaged = true;
         snprintf(restoring->error, restoring->error_len,
                  "%s is damaged at byte %llu; what was there up to %s can be restored, with --at", path,
                  (unsigned long long)end.bytes, moment_put(last, restoring->restored->time_ms));
-        return false;
     }
-    return true;
+    return !is_damaged || restoring->is_known || restoring->next >= chain->end.next;
 }
 
 static bool count_table(void *context, struct slice key, struct slice value)

@@ -16,7 +16,7 @@
 #define MARKER        "quipu-backup"
 #define MARKER_NEW    MARKER ".new" /* is left where somebody is killed over it */
 #define MARKER_WORDS  "quipu backup, format "
-#define TARGET_FORMAT 1
+#define TARGET_FORMAT 2
 
 /* ---- whose folder it is ---- */
 
@@ -45,6 +45,13 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
     if (fine && (sscanf(text.data, MARKER_WORDS "%d", &format) != 1 || format < 1)) {
         snprintf(error, error_len,
                  "the folder %s holds no backups of quipu: its file " MARKER " says otherwise", path);
+        fine = false;
+    }
+    if (fine && format < TARGET_FORMAT) {
+        snprintf(error, error_len,
+                 "the backups in %s have format %d, which only older versions of quipu read; make new ones in another "
+                 "folder",
+                 path, format);
         fine = false;
     }
     if (fine && format > TARGET_FORMAT) {
@@ -87,6 +94,43 @@ struct backup_target *backup_target_open(const char *path, char *error, size_t e
     return NULL;
 }
 
+/* ---- one database, one history ---- */
+
+bool target_refuse_history(const struct backup_target *target, uint64_t next, char *error, size_t error_len)
+{
+    snprintf(error, error_len,
+             "the backups in %s have another history: batch %llu is not what the database has now, as when its folder "
+             "was copied or set back; keep them, and make new ones in another folder",
+             target->path, (unsigned long long)next - 1);
+    return false;
+}
+
+static bool is_of_source(const struct backup_target *target, const struct target_list *list, uint64_t source,
+                         char *error, size_t error_len)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->all[i].source == source) continue;
+        snprintf(error, error_len,
+                 "the backups in %s are of another database; each needs a folder of its own, also one that was "
+                 "restored",
+                 target->path);
+        return false;
+    }
+    return true;
+}
+
+bool target_is_of(const struct backup_target *target, uint64_t source, char *error, size_t error_len)
+{
+    struct target_list bases, pieces;
+    if (!target_bases(&target->paths, &bases, error, error_len)) return false;
+    bool fine = is_of_source(target, &bases, source, error, error_len);
+    target_list_free(&bases);
+    if (!fine || !target_pieces(&target->paths, &pieces, error, error_len)) return false;
+    fine = is_of_source(target, &pieces, source, error, error_len);
+    target_list_free(&pieces);
+    return fine;
+}
+
 void backup_target_close(struct backup_target *target)
 {
     char error[300];
@@ -97,14 +141,16 @@ void backup_target_close(struct backup_target *target)
 
 /* ---- lists ---- */
 
-/* TIME-SOURCE-NUMBER: 13 digits, 16 hexadecimal ones, 20. */
+/* TIME-SOURCE-NUMBER-MARK: 13 digits, 16 hexadecimal ones, 20, 16 hexadecimal ones. */
 static bool base_name_read(const char *name, struct target_entry *entry)
 {
     struct slice rest = slice_of(name);
     unsigned long long time, number;
     struct slice moment = slice_cut(&rest, '-'), source = slice_cut(&rest, '-');
-    if (moment.len != 13 || rest.len != 20 || !slice_to_u64(moment, INT64_MAX, &time) ||
-        !hex_read(source, &entry->source) || !slice_to_u64(rest, UINT64_MAX, &number))
+    struct slice digits = slice_cut(&rest, '-');
+    if (moment.len != 13 || digits.len != 20 || !slice_to_u64(moment, INT64_MAX, &time) ||
+        !hex_read(source, &entry->source) || !slice_to_u64(digits, UINT64_MAX, &number) ||
+        !hex_read(rest, &entry->mark))
         return false;
     entry->time_ms = (int64_t)time;
     entry->number = number;
@@ -198,8 +244,8 @@ bool target_base_write(const struct target_paths *paths, const struct backup_bas
     struct buf text = {0};
     char name[BACKUP_NAME_BYTES];
     ensure(base->time_ms >= 0 && base->time_ms <= 9999999999999);
-    snprintf(name, sizeof name, "%013lld-%016llx-%020llu", (long long)base->time_ms,
-             (unsigned long long)base->source, (unsigned long long)base->number);
+    snprintf(name, sizeof name, "%013lld-%016llx-%020llu-%016llx", (long long)base->time_ms,
+             (unsigned long long)base->source, (unsigned long long)base->number, (unsigned long long)base->mark);
     base_put(&text, base, NULL);
     buf_printf(&text, "%016llx\n", (unsigned long long)hash_bytes(buf_view(&text)));
     bool fine = disk_file_put(paths->bases, name, buf_view(&text), error, error_len);

@@ -31,6 +31,7 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
 struct target_entry {
     char name[BACKUP_NAME_BYTES];
     uint64_t source, number; /* of a base's last batch, of a piece's first one */
+    uint64_t mark;           /* of a base's last batch */
     int64_t time_ms;         /* of a base */
     bool is_open;            /* a piece that is being written, or was when somebody died */
 };
@@ -46,6 +47,11 @@ void target_list_free(struct target_list *list);
 /* The newest base's name; an empty one: there is none. */
 bool target_newest(const struct target_paths *paths, struct target_entry *base, char *error,
                    size_t error_len);
+
+/* Always false: what the target has up to this batch is not what the database has now. */
+bool target_refuse_history(const struct backup_target *target, uint64_t next, char *error, size_t error_len);
+/* False and a sentence: what the target has is another database's. */
+bool target_is_of(const struct backup_target *target, uint64_t source, char *error, size_t error_len);
 
 /* "000012.sst-0123456789abcdef": a file of a base, below files. */
 bool target_file_path(const struct target_paths *paths, const struct backup_file *file, char path[DISK_PATH],
@@ -82,10 +88,10 @@ bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, vo
 /* Pieces that a writer has left open: what is whole of them is kept. */
 bool pieces_finish(const struct target_paths *paths, char *error, size_t error_len);
 
-/* How far the log goes behind a base without a gap. */
+/* How far the log goes behind a base without a gap, and in which pieces, in order. */
 struct chain {
     struct backup_position end;
-    struct target_list pieces; /* of all sources */
+    struct target_list pieces;
 };
 bool chain_find(const struct target_paths *paths, const struct target_entry *base, struct chain *chain,
                 char *error, size_t error_len);

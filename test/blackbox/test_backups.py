@@ -281,35 +281,6 @@ def test_a_follower_goes_on_after_either_side_was_killed(target, tmp_path):
     assert " 0 faults" in backup("--verify", target).stdout
 
 
-def test_a_follower_whose_log_is_gone_makes_a_new_base_and_only_admins_may(target, tmp_path):
-    keys = tmp_path / "keys.ini"
-    keys.write_text("".join(f"[{role}]\naws_access_key_id = AKID{role}\naws_secret_access_key = some/secret\n"
-                            f"role = {role}\n" for role in ("admin", "data")))
-    admin, data = ({"AWS_ACCESS_KEY_ID": f"AKID{role}", "AWS_SECRET_ACCESS_KEY": "some/secret"}
-                   for role in ("admin", "data"))
-    with Quipu() as first, Quipu("--credentials", str(keys)) as second:
-        for server, key in ((first, "local"), (second, "AKIDadmin")):
-            client = boto_client(server.url, key, "some/secret")
-            create_table(client, TABLE)
-            put(client, "of", 1 if server is first else 2)
-        with Follower(first.url, target) as follower:
-            follower.await_said("Following from batch")
-            until(lambda: lag(first) == 0)
-            assert follower.end() == 0
-        assert restored(target) == {("of", 1)}
-        refused = run_quipu("backup", "--on", second.url, target, env=data)
-        assert refused.returncode == 1 and "has the role data, which may not use" in refused.stderr
-        unsigned = run_quipu("backup", "--on", second.url, target)
-        assert unsigned.returncode == 1
-        with Follower(second.url, target, admin) as follower:
-            follower.await_said("any more: a new base is made")
-            until(lambda: follower.said().count("Following from batch") == 2)
-            put(client, "of", 3)
-            until(lambda: restored(target) == {("of", 3)})
-            assert follower.end() == 0
-    assert " 0 faults" in backup("--verify", target).stdout
-
-
 def test_every_second_that_is_kept_can_be_restored(tmp_path):
     data = str(tmp_path / "data")
     with Quipu("--data", data, "--keep-log", "2d") as server:

@@ -353,7 +353,7 @@ TEST(backup_folders_of_others_are_left_alone)
     backup_target_close(target);
     CHECK(slice_contains(lab_restore(&lab, BACKUP_LATEST), SLICE("there is no backup in")));
     ensure(disk_path(path, lab.target, "quipu-backup", error, sizeof error));
-    CHECK(disk_file_put(lab.target, "quipu-backup", SLICE("quipu backup, format 2\n"), error, sizeof error));
+    CHECK(disk_file_put(lab.target, "quipu-backup", SLICE("quipu backup, format 3\n"), error, sizeof error));
     CHECK(!backup_target_open(lab.target, error, sizeof error));
     CHECK(slice_contains(slice_of(error), SLICE("written by a newer quipu")));
     lab_free(&lab);
@@ -518,8 +518,18 @@ TEST(backup_what_did_not_fit_is_cut_off_before_more_is_appended)
     lab_free(&lab);
 }
 
-/* A restored folder is another source: its backups may go to the same target. */
-TEST(backup_of_a_restored_folder_goes_on_in_the_same_target)
+static void lab_refuse(struct lab *lab, struct backup_target *target, const char *part)
+{
+    struct backup_progress progress = {0};
+    struct backup_position position = {0};
+    char error[500] = "";
+    CHECK(!backup_take_base(target, lab->source, &progress, &position, error, sizeof error));
+    CHECK(slice_contains(slice_of(error), slice_of(part)));
+    CHECK(progress.is_refused);
+}
+
+/* A restored folder has a log of its own. */
+TEST(backup_of_another_database_is_refused)
 {
     struct lab lab;
     struct backup_position position;
@@ -529,7 +539,6 @@ TEST(backup_of_a_restored_folder_goes_on_in_the_same_target)
     lab_put(&lab, "a", "1");
     struct backup_target *target = lab_target(&lab);
     lab_base(&lab, target, &position);
-    uint64_t first = position.source;
     lab_close_store(&lab);
     CHECK(backup_restore(lab.target, lab.restored, BACKUP_LATEST, &restored, error, sizeof error));
     CHECK_INT(restored.number, 1);
@@ -537,11 +546,85 @@ TEST(backup_of_a_restored_folder_goes_on_in_the_same_target)
     strcat(lab.restored, "2");
     lab_open_store(&lab);
     lab_put(&lab, "b", "2");
-    lab_base(&lab, target, &position);
-    CHECK(position.source != first);
+    lab_refuse(&lab, target, "are of another database");
+    CHECK_INT(backup_ship(target, lab.source, &position, 0, error, sizeof error), BACKUP_LOG_GONE);
     backup_target_close(target);
-    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=1 b=2 ");
-    CHECK_TEXT(lab_restore(&lab, 1001000), "a=1 ");
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=1 ");
+    lab_free(&lab);
+}
+
+static void lab_copy_data(struct lab *lab, const char *from, const char *to)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf %s/%s && cp -r %s/%s %s/%s", lab->folder, to, lab->folder, from,
+             lab->folder, to);
+    ensure(system(command) == 0);
+}
+
+/* The same numbers, once more: before what the target has, up to it, and beyond it. */
+TEST(backup_of_a_folder_that_was_set_back_is_refused)
+{
+    for (int more = 0; more < 4; more++) {
+        struct lab lab;
+        struct backup_position position, again;
+        char error[500];
+        lab_init(&lab);
+        lab_put(&lab, "a", "1");
+        lab_close_store(&lab);
+        lab_copy_data(&lab, "data", "earlier");
+        lab_open_store(&lab);
+        struct backup_target *target = lab_target(&lab);
+        lab_base(&lab, target, &position);
+        lab_put(&lab, "a", "old");
+        lab_put(&lab, "b", "old");
+        lab_ship(&lab, target, &position);
+        lab_close_store(&lab);
+        lab_copy_data(&lab, "earlier", "data");
+        lab_open_store(&lab);
+        for (int i = 0; i < more; i++) lab_put(&lab, "a", "new");
+        again = position;
+        enum backup_log shipped = backup_ship(target, lab.source, &again, 0, error, sizeof error);
+        CHECK_INT(shipped, more < 2 ? BACKUP_LOG_GONE : BACKUP_LOG_FAILED);
+        if (more >= 2) CHECK(slice_contains(slice_of(error), SLICE("have another history: batch 3 is not")));
+        lab_refuse(&lab, target, "have another history: batch 3 is not");
+        backup_target_close(target);
+        CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=old b=old ");
+        CHECK_INT(lab_faults(&lab), 0);
+        lab_free(&lab);
+    }
+}
+
+/* Pieces of two histories of which the numbers fit, in one folder: somebody has copied them there. */
+TEST(backup_pieces_of_another_history_are_never_laid_over_a_base)
+{
+    struct lab lab;
+    struct backup_position position;
+    char command[400];
+    lab_init(&lab);
+    lab_put(&lab, "a", "1");
+    lab_close_store(&lab);
+    lab_copy_data(&lab, "data", "earlier");
+    lab_open_store(&lab);
+    struct backup_target *target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    lab_put(&lab, "b", "old");
+    for (int i = 0; i < 4; i++) lab_put(&lab, "c", "old"); /* one block, of batches 2 to 6 */
+    lab_ship(&lab, target, &position);
+    backup_target_close(target);
+    lab_close_store(&lab);
+    lab_copy_data(&lab, "target", "old");
+    disk_remove(lab.target);
+    lab_copy_data(&lab, "earlier", "data");
+    lab_open_store(&lab);
+    for (int i = 0; i < 2; i++) lab_put(&lab, "a", "new"); /* batches 2 and 3 */
+    target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    lab_put(&lab, "a", "newer");
+    lab_ship(&lab, target, &position);
+    backup_target_close(target);
+    snprintf(command, sizeof command, "cp %s/old/log/* %s/log/", lab.folder, lab.target);
+    ensure(system(command) == 0);
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=newer ");
     lab_free(&lab);
 }
 
@@ -560,7 +643,7 @@ TEST(backup_no_bit_of_a_block_can_be_flipped)
     block_add(&writer, 5, SLICE("one"));
     block_add(&writer, 6, SLICE(""));
     block_add(&writer, 7, SLICE("three"));
-    block_finish(&writer, 77, 4, 9, &block);
+    CHECK(block_finish(&writer, 77, 4, 5, 9, &block) == batch_mark(7, SLICE("three")));
     CHECK(block_head_read(buf_view(&block), &head));
     CHECK(block_visit(&head, slice_from(buf_view(&block), BLOCK_HEAD), add_up, &sum));
     CHECK_INT(sum, 15000 + 18 + 8);
@@ -584,7 +667,7 @@ TEST(backup_names_from_outside_are_files_or_nothing)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) CHECK(!disk_name_is_plain(slice_of(odd[i])));
     CHECK(disk_name_is_plain(SLICE("MANIFEST-000004")));
     struct slice text = SLICE(
-        "{\"source\":\"0000000000000001\",\"number\":1,\"time\":2,\"files\":[{\"name\":\"../../x\","
+        "{\"source\":\"0000000000000001\",\"mark\":\"0000000000000001\",\"number\":1,\"time\":2,\"files\":[{\"name\":\"../../x\","
         "\"bytes\":1,\"mark\":\"0000000000000001\",\"checksum\":\"0000000000000001\"}]}");
     CHECK(!base_parse(text, &base, id));
     CHECK(!base_parse(SLICE("[]"), &base, id));
