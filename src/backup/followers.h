@@ -46,7 +46,8 @@ void followers_free(struct followers *followers); /* with all checkpoints */
 bool follower_has(struct followers *followers, const char *name, uint64_t next);
 /* Where it was left, and that it was sent on from there. */
 struct log_place follower_place(struct followers *followers, const char *name, uint64_t from);
-void follower_sent(struct followers *followers, const char *name, const struct log_place *place, int64_t until_ms);
+void follower_sent(struct followers *followers, const char *name, const struct log_place *place,
+                   int64_t until_ms);
 /* A batch that was written, though perhaps not synced yet. */
 uint64_t followers_newest(struct followers *followers);
 void follower_forget(struct followers *followers, const char *name);

@@ -17,10 +17,10 @@
 #include "base/log.h"
 #include "rest/rest.h"
 
-#define WORKERS       2
-#define POLL_MS       5    /* while somebody waits for a batch */
-#define REST_MS       1000 /* while nobody does */
-#define TIDY_US       10000000
+#define WORKERS 2
+#define POLL_MS 5    /* while somebody waits for a batch */
+#define REST_MS 1000 /* while nobody does */
+#define TIDY_US 10000000
 
 /* ---- answers ---- */
 
@@ -212,7 +212,10 @@ static void read_log(void *room, struct rest_call *call)
         answer_error(call, 400, "validation", "there are too many followers");
         return;
     }
-    if (!is_ours || !request->wait_ms || store_log_synced(backup->options.store) >= request->from) {
+    uint64_t synced = store_log_synced(backup->options.store);
+    bool is_far = request->from > synced + 1 && request->from > followers_newest(&backup->followers) + 1;
+    if (!is_ours || !request->wait_ms || synced >= request->from ||
+        is_far) { /* what is far is not waited for */
         rest_workers_run(backup->workers, serve_log, backup, call);
         return;
     }
