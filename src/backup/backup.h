@@ -22,7 +22,8 @@
  * What always holds:
  *  - A base is in the target only when all its files are, with these checksums.
  *  - The blocks of a piece follow each other without a gap in numbers. Between pieces there may be one; then nothing
- *    behind it is used together with what is before it. Nor is a batch used behind another one than it was written behind.
+ *    behind it is used together with what is before it. Nor is a batch used behind another one than it was written
+ *    behind.
  *  - Whatever is restored is the state after one batch, with every batch of that time or earlier, and none later. */
 #ifndef BACKUP_BACKUP_H
 #define BACKUP_BACKUP_H
@@ -102,6 +103,10 @@ struct backup_source *backup_source_server(backup_asker *asker, void *context, c
                                            bool follows);
 void backup_source_close(struct backup_source *source);
 
+/* False and a sentence: the path, which need not be there yet, lies in a data folder, whose server removes what is not
+ * its own, or below a target. The path itself may be a target. */
+bool backup_lies_apart(const char *path, char *error, size_t error_len);
+
 /* ---- the target ---- */
 
 struct backup_target;
@@ -113,6 +118,7 @@ struct backup_progress {
     uint64_t bytes_all, bytes_done; /* of files that must be copied */
     uint64_t files_all, files_copied, bytes_copied;
     bool is_fast;    /* does not make way for those who write meanwhile */
+    bool mends;      /* reads what the target has, too, and copies it anew where it is damaged */
     bool is_refused; /* set where the target belongs to another database: that does not pass by itself */
     void (*tell)(void *context, const struct backup_progress *progress); /* now and then; may be NULL */
     /* Asked between pieces; false: somebody wants it to end. May be NULL */
@@ -150,8 +156,8 @@ bool backup_forget(struct backup_target *target, int64_t before_ms, char *error,
 
 struct backup_report {
     uint64_t bases, files, file_bytes, pieces, batches;
-    int64_t from_ms,
-        until_ms; /* the first and the last moment that can be restored; gaps may be in between */
+    int64_t from_ms, until_ms; /* the first and the last moment that can be restored, */
+    uint64_t gaps;             /* and how often nothing is known in between */
     uint64_t faults;
 };
 /* Reads everything, and appends a line for each fault. False and a sentence: it is no target. */
@@ -214,7 +220,7 @@ int64_t backup_kept_from(struct backup *backup);
 /* The database as a copy has it, or as it was at a moment, which is over: to be read until it is closed. */
 struct backup_past {
     struct store *store;
-    char *folder;             /* private: removed with it; NULL: none */
+    char *folder; /* private: removed with it; NULL: none */
 };
 bool backup_past_copy(struct backup *backup, struct slice name, struct backup_past *past, char *error,
                       size_t error_len);

@@ -2,10 +2,10 @@
  * the target's log consists of.
  *
  * A head of BLOCK_HEAD bytes, numbers big-endian: the words "QUIPUBL2"; the source; the number of the first batch; the
- * mark of the batch before that; the mark of the last one; up to which moment everything is known (in ms: no later batch
- * of the source is older); how many batches there are; the length before and after compression; the checksum of what
- * follows; the checksum of the head up to here. Then the batches, compressed with zstd, each its time, its length and
- * its bytes. A block without batches tells of a moment only.
+ * mark of the batch before that; the mark of the last one; up to which moment everything is known (in ms: no later
+ * batch of the source is older); how many batches there are; the length before and after compression; the checksum of
+ * what follows; the checksum of the head up to here. Then the batches, compressed with zstd, each its time, its length
+ * and its bytes. A block without batches tells of a moment only.
  *
  * A batch's mark tells it from others of its number: a data folder that was copied or set back writes such. So a block
  * belongs behind a batch of that number and that mark alone. */

@@ -58,13 +58,27 @@ static bool has_file(const struct copying *copying, const struct backup_file *fi
            stat(path, &status) == 0 && (uint64_t)status.st_size == file->bytes;
 }
 
+/* As an earlier base tells it; NULL: none does. */
+static const struct backup_file *known_find(const struct copying *copying, const struct backup_file *file)
+{
+    if (!copying->known_count) return NULL;
+    return bsearch(file, copying->known, copying->known_count, sizeof *file, backup_file_order);
+}
+
+/* Whether it is as it was written, by its own bytes. */
+static bool is_sound(const struct copying *copying, const struct backup_file *file, const char *path)
+{
+    const struct backup_file *found = known_find(copying, file);
+    uint64_t bytes, hash;
+    char error[300];
+    return found && disk_file_hash(path, &bytes, &hash, error, sizeof error) && bytes == found->bytes &&
+           hash == found->checksum;
+}
+
 /* Of a file that the target has; it is read only where no base tells it. */
 static bool checksum_known(const struct copying *copying, struct backup_file *file, const char *path)
 {
-    const struct backup_file *found = copying->known_count
-                                          ? bsearch(file, copying->known, copying->known_count, sizeof *file,
-                                                    backup_file_order)
-                                          : NULL;
+    const struct backup_file *found = known_find(copying, file);
     uint64_t bytes;
     if (found && found->bytes == file->bytes) {
         file->checksum = found->checksum;
@@ -156,7 +170,8 @@ static bool bring_file(struct copying *copying, struct backup_file *file)
     uint64_t bytes;
     if (!target_file_path(&copying->target->paths, file, path, copying->error, copying->error_len))
         return false;
-    if (has_file(copying, file)) return checksum_known(copying, file, path);
+    if (has_file(copying, file) && (!copying->progress->mends || is_sound(copying, file, path)))
+        return checksum_known(copying, file, path);
     copying->progress->files_copied++;
     copying->progress->bytes_copied += file->bytes;
     if (source->link && disk_is_table(file->name) && source->link(source->self, file, path))
@@ -178,22 +193,26 @@ static bool copy_base(struct copying *copying, struct backup_base *base)
            target_base_write(&copying->target->paths, base, copying->error, copying->error_len);
 }
 
-/* Whether the batch before this one is in the source's log what it is in the target. Where the log has not got it any
- * more nobody can tell; nothing of the target is used together with what comes behind a gap. */
-static bool agrees(const struct copying *copying, const struct backup_position *end)
+/* Whether the last batch that the target has is the same in the source's log. Where the log has not got it any more
+ * nobody can tell. */
+enum agreement { SAME, OTHER, UNKNOWN };
+
+static enum agreement compare(const struct copying *copying, const struct backup_position *end)
 {
     struct buf block = {0};
-    struct block_head head;
+    struct block_head head = {0};
     char error[300];
-    enum backup_log result = copying->source->log(copying->source->self, end->source, end->next, 0, &block, error,
-                                                  sizeof error);
-    bool differs = result == BACKUP_LOG_BLOCK && block_head_read(buf_view(&block), &head) &&
-                   head.first == end->next && head.before && end->mark && head.before != end->mark;
+    enum backup_log result = copying->source->log(copying->source->self, end->source, end->next, 0, &block,
+                                                  error, sizeof error);
+    bool is_known = result == BACKUP_LOG_BLOCK && block_head_read(buf_view(&block), &head) &&
+                    head.first == end->next && head.before && end->mark;
     buf_free(&block);
-    return !differs;
+    return !is_known ? UNKNOWN : head.before == end->mark ? SAME : OTHER;
 }
 
-/* A target belongs to one database, and to one history of it: numbers only grow in it. */
+/* A target belongs to one database, and to one history of it. Nothing of the target is used together with what comes
+ * behind a gap, so that a base behind one may be of any. A folder that is only read has tables that may be older than
+ * the target, and the log up to it. */
 static bool belongs(const struct copying *copying, const struct backup_base *base)
 {
     struct backup_position end;
@@ -202,9 +221,13 @@ static bool belongs(const struct copying *copying, const struct backup_base *bas
         !backup_target_position(copying->target, &end, copying->error, copying->error_len))
         return false;
     if (!end.source) return true;
-    bool fits = next > end.next   ? agrees(copying, &end)
-                : next < end.next ? false
-                                  : !base->mark || !end.mark || base->mark == end.mark;
+    bool fits;
+    if (next == end.next)
+        fits = !base->mark || !end.mark || base->mark == end.mark;
+    else if (next > end.next)
+        fits = compare(copying, &end) != OTHER;
+    else
+        fits = compare(copying, &end) == SAME;
     return fits || target_refuse_history(copying->target, end.next, copying->error, copying->error_len);
 }
 

@@ -18,6 +18,13 @@
 
 /* ---- checkpoints ---- */
 
+/* What a checkpoint consists of, too. */
+static bool is_of_tables(const char *name)
+{
+    return disk_is_table(name) || strcmp(name, "CURRENT") == 0 || strncmp(name, "MANIFEST-", 9) == 0 ||
+           strncmp(name, "OPTIONS-", 8) == 0;
+}
+
 static bool list_files(const char *path, struct backup_base *base, char *error, size_t error_len)
 {
     DIR *folder = opendir(path);
@@ -25,7 +32,7 @@ static bool list_files(const char *path, struct backup_base *base, char *error, 
     bool fine = folder || disk_refuse("read the folder", path, error, error_len);
     for (struct dirent *entry; fine && (entry = readdir(folder));) {
         char file_path[DISK_PATH];
-        if (entry->d_name[0] == '.') continue;
+        if (!is_of_tables(entry->d_name)) continue;
         if (base->count == room) {
             room = room ? room * 2 : 64;
             base->files = must_realloc(base->files, room * sizeof *base->files);
@@ -50,7 +57,8 @@ struct last_batch {
 
 static bool take_last(void *context, const struct store_log_batch *batch)
 {
-    *(struct last_batch *)context = (struct last_batch){batch->time_ms, batch_mark(batch->time_ms, batch->bytes)};
+    *(struct last_batch *)context = (struct last_batch){batch->time_ms,
+                                                        batch_mark(batch->time_ms, batch->bytes)};
     return false;
 }
 
@@ -113,7 +121,8 @@ enum backup_log log_block(struct store *store, struct log_place *place, uint64_t
     int64_t now_ms = clock_now_ms(clock); /* first: what is written from now on is not older */
     uint64_t first = cursor->number, synced = store_log_synced(store);
     snprintf(error, error_len, "the log has not got the batch %llu", (unsigned long long)first);
-    if (source != store_log_id(store) || first > (newest > synced ? newest : synced) + 1) return BACKUP_LOG_GONE;
+    if (source != store_log_id(store) || first > (newest > synced ? newest : synced) + 1)
+        return BACKUP_LOG_GONE;
     if (!place->mark) place->mark = last_find(store, first - 1, clock).mark;
     if (!place->mark && first <= synced) return BACKUP_LOG_GONE;
     enum store_result result = first > synced
@@ -135,6 +144,7 @@ struct local {
     struct backup_source source; /* first: it is cast back */
     struct store *store;
     bool owns_store;
+    bool is_in_place; /* the data folder is only read: its files stand for a checkpoint */
     char data[DISK_PATH], path[DISK_PATH]; /* path: of the checkpoint; "": there is none */
     const struct clock *clock;
     void (*hold)(void *context, uint64_t from);
@@ -154,10 +164,40 @@ static void local_end(void *self)
     struct local *local = self;
     char copies[DISK_PATH], error[64];
     if (!local->path[0]) return;
+    if (local->is_in_place) {
+        local->path[0] = '\0';
+        return;
+    }
     disk_remove(local->path);
     local->path[0] = '\0';
     if (disk_path(copies, local->data, COPIES, error, sizeof error))
         rmdir(copies); /* unless others are in it */
+}
+
+/* The tables' files as they are; the log has what is behind them. Where it has the batches behind them and not the last
+ * one that they have, that one gets a mark that no other has: here nothing can be written in between. */
+static bool begin_in_place(struct local *local, struct backup_base *base, char *error, size_t error_len)
+{
+    struct random random;
+    *base = (struct backup_base){.source = store_log_id(local->store)};
+    if (!disk_path(local->path, local->data, "store", error, error_len)) return false;
+    if (!store_files_number(local->path, &base->number, error, error_len) ||
+        !list_files(local->path, base, error, error_len)) {
+        backup_base_free(base);
+        return false;
+    }
+    struct last_batch last = last_find(local->store, base->number, local->clock);
+    base->time_ms = last.time_ms;
+    base->mark = last.mark;
+    if (!base->mark) {
+        random_seed_from_system(&random);
+        base->mark = random_next(&random) | 1;
+    }
+    if (!last.mark ||
+        !base->number) /* when it was written is not known, but it is not later than the next one */
+        base->time_ms = last_find(local->store, base->number + 1, local->clock).time_ms;
+    local->place = (struct log_place){.cursor.number = base->number + 1, .mark = base->mark};
+    return true;
 }
 
 static bool local_begin(void *self, struct backup_base *base, char *error, size_t error_len)
@@ -166,10 +206,12 @@ static bool local_begin(void *self, struct backup_base *base, char *error, size_
     char id[17], path[DISK_PATH];
     struct random random;
     local_end(self);
+    if (local->is_in_place) return begin_in_place(local, base, error, error_len);
     random_seed_from_system(&random);
     hex_put(id, random_next(&random));
     uint64_t synced = store_log_synced(local->store);
-    if (local->place.cursor.number && local->place.cursor.number < synced) synced = local->place.cursor.number;
+    if (local->place.cursor.number && local->place.cursor.number < synced)
+        synced = local->place.cursor.number;
     local->hold(local->context, synced ? synced : 1);
     if (!checkpoint_make(local->store, local->data, id, local->clock, base, path, error, error_len))
         return false;
@@ -203,7 +245,8 @@ static enum backup_log local_log(void *self, uint64_t source, uint64_t from, int
     if (local->place.cursor.number != from) local->place = (struct log_place){.cursor.number = from};
     local->hold(local->context, from);
     while (store_log_synced(local->store) < from && monotonic_us() < until_us) usleep(POLL_US);
-    return log_block(local->store, &local->place, local->newest, source, local->clock, block, error, error_len);
+    return log_block(local->store, &local->place, local->newest, source, local->clock, block, error,
+                     error_len);
 }
 
 static void local_close(void *self)
@@ -243,12 +286,24 @@ struct backup_source *backup_source_folder(const char *folder, char *error, size
         snprintf(error, error_len, "%s is no data folder of quipu", folder);
         return NULL;
     }
-    struct store *store = store_open_disk(
-        &(struct store_options){.folder = folder, .cache_bytes = CACHE_BYTES}, error, error_len);
-    if (!store) return NULL;
-    checkpoints_clear(folder);
+    /* Reading does: it needs no room, and no permission to write. It does not before the first start, nor where an old
+     * version has left its own log. */
+    struct store_options options = {.folder = folder, .read_only = true, .cache_bytes = CACHE_BYTES};
+    struct store *store = store_open_disk(&options, error, error_len);
+    if (store && !store_log_id(store)) {
+        store_close(store);
+        store = NULL;
+    }
+    bool is_in_place = store != NULL;
+    if (!store) {
+        options.read_only = false;
+        store = store_open_disk(&options, error, error_len);
+        if (!store) return NULL;
+        checkpoints_clear(folder);
+    }
     struct backup_source *source = local_source(store, folder, &clock_system, false, hold_alone, store);
     ((struct local *)source)->owns_store = true;
+    ((struct local *)source)->is_in_place = is_in_place;
     return source;
 }
 

@@ -47,8 +47,8 @@ bool piece_all(void *context, const struct block_head *head)
     return true;
 }
 
-bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, void *context, struct piece_end *end,
-                char *error, size_t error_len)
+bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, void *context,
+                struct piece_end *end, char *error, size_t error_len)
 {
     struct buf bytes = {0};
     struct block_head head;
@@ -114,11 +114,13 @@ static bool is_taken(const struct backup_target *target, const char *name)
     int len = snprintf(open_path, sizeof open_path, "%s" OPEN, path);
     if (len < 0 || (size_t)len >= sizeof open_path || lstat(open_path, &status) == 0) return true;
     if (lstat(path, &status) != 0) return errno != ENOENT;
-    return !piece_walk(path, NULL, count_block, &batches, &end, error, sizeof error) || batches || !end.is_whole;
+    return !piece_walk(path, NULL, count_block, &batches, &end, error, sizeof error) || batches ||
+           !end.is_whole;
 }
 
 /* One of the same name that tells of moments only gives way to it in the end. */
-static bool open_piece(struct backup_target *target, const struct block_head *head, char *error, size_t error_len)
+static bool open_piece(struct backup_target *target, const struct block_head *head, char *error,
+                       size_t error_len)
 {
     char path[DISK_PATH], name[BACKUP_NAME_BYTES + 8];
     size_t len = (size_t)snprintf(target->piece_name, sizeof target->piece_name, "%016llx-%020llu",
@@ -160,7 +162,8 @@ static enum backup_log fits(const struct backup_target *target, const struct bac
                             const struct block_head *head, char *error, size_t error_len)
 {
     if (!head->before || !position->mark) {
-        snprintf(error, error_len, "the log has not got the batch %llu", (unsigned long long)position->next - 1);
+        snprintf(error, error_len, "the log has not got the batch %llu",
+                 (unsigned long long)position->next - 1);
         return head->count ? BACKUP_LOG_GONE : BACKUP_LOG_BLOCK;
     }
     if (head->before == position->mark) return BACKUP_LOG_BLOCK;
@@ -191,7 +194,8 @@ enum backup_log backup_ship(struct backup_target *target, struct backup_source *
     }
     bool is_known = fine && head.before && position->mark;
     bool says_nothing = fine && !head.count &&
-                        (!is_known || (target->piece >= 0 && head.until_ms < target->piece_until_ms + QUIET_MS));
+                        (!is_known ||
+                         (target->piece >= 0 && head.until_ms < target->piece_until_ms + QUIET_MS));
     if (says_nothing) {
         buf_free(&block);
         return result;
@@ -285,10 +289,9 @@ static bool follow_block(void *context, const struct block_head *head, struct sl
 bool chain_find(const struct target_paths *paths, const struct target_entry *base, struct chain *chain,
                 char *error, size_t error_len)
 {
-    *chain = (struct chain){.end = {.source = base->source,
-                                    .next = base->number + 1,
-                                    .mark = base->mark,
-                                    .until_ms = base->time_ms}};
+    *chain = (struct chain){
+        .end = {
+            .source = base->source, .next = base->number + 1, .mark = base->mark, .until_ms = base->time_ms}};
     if (!target_pieces(paths, &chain->pieces, error, error_len)) return false;
     size_t used = 0;
     for (size_t i = 0; i < chain->pieces.count; i++) {

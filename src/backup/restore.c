@@ -10,7 +10,7 @@
 #include "base/fail.h"
 #include "store/store.h"
 
-#define WORK        "quipu-restoring" /* everything is made in this folder below, and moved up when it is whole */
+#define WORK        FOLDER_RESTORING /* everything is made in this folder below, and moved up when it is whole */
 #define CACHE_BYTES (8 << 20)
 
 struct restoring {
@@ -19,9 +19,10 @@ struct restoring {
     int lock; /* the folder, so that no other process restores into it */
     int64_t at_ms;
     struct store *store;
-    uint64_t next;   /* batch to be written */
-    bool is_known;   /* no batch is missing that is older than that moment; some of its millisecond may follow */
-    bool is_done;    /* all batches up to that moment are written, */
+    uint64_t next; /* batch to be written */
+    bool
+        is_known; /* no batch is missing that is older than that moment; some of its millisecond may follow */
+    bool is_done; /* all batches up to that moment are written, */
     bool has_failed; /* or one cannot be */
     struct backup_restored *restored;
     char *error;
@@ -85,8 +86,8 @@ static bool choose_base(const struct restoring *restoring, const struct target_l
 
 /* ---- its files ---- */
 
-/* Table files never change, so that a link will do; what RocksDB appends to must be a copy. A file that is there already
- * is nobody's of ours, and may be a link to the target's own: it is not written to. */
+/* Table files never change, so that a link will do; what RocksDB appends to must be a copy. A file that is there
+ * already may be a link to the target's own: it is not written to. */
 static bool lay_file(const struct restoring *restoring, const struct backup_file *file)
 {
     char from[DISK_PATH], to[DISK_PATH];
@@ -163,7 +164,8 @@ static bool write_log(struct restoring *restoring, const struct chain *chain)
         char path[DISK_PATH], last[32];
         struct piece_end end;
         if (!disk_path(path, restoring->paths.log, piece->name, restoring->error, restoring->error_len) ||
-            !piece_walk(path, piece_all, write_block, restoring, &end, restoring->error, restoring->error_len))
+            !piece_walk(path, piece_all, write_block, restoring, &end, restoring->error,
+                        restoring->error_len))
             return false;
         if (restoring->has_failed) return false;
         if (end.is_whole || piece->is_open || is_damaged) continue;
@@ -220,6 +222,19 @@ static bool move_up(const struct restoring *restoring, const char *folder)
     return true;
 }
 
+/* What was moved up already when somebody was interrupted over it: the marker is moved last. */
+static bool remove_moved(const struct restoring *restoring, const char *folder)
+{
+    static const char *const names[] = {"store", "journal"};
+    char path[DISK_PATH];
+    if (!store_is_data_folder(restoring->work) || store_is_data_folder(folder)) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!disk_path(path, folder, names[i], restoring->error, restoring->error_len)) return false;
+        disk_remove(path);
+    }
+    return true;
+}
+
 /* What an earlier attempt has left there is no data of anybody's. */
 static bool prepare_folder(struct restoring *restoring, const char *folder)
 {
@@ -229,7 +244,7 @@ static bool prepare_folder(struct restoring *restoring, const char *folder)
         !disk_path(restoring->store_path, restoring->work, "store", error, error_len))
         return false;
     restoring->lock = disk_lock_folder(folder, "another process restores into", error, error_len);
-    if (restoring->lock < 0) return false;
+    if (restoring->lock < 0 || !remove_moved(restoring, folder)) return false;
     if (!disk_is_empty(folder, WORK)) {
         snprintf(error, error_len, "the folder %s is not empty; restore into a new one", folder);
         return false;

@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -48,10 +49,11 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
         fine = false;
     }
     if (fine && format < TARGET_FORMAT) {
-        snprintf(error, error_len,
-                 "the backups in %s have format %d, which only older versions of quipu read; make new ones in another "
-                 "folder",
-                 path, format);
+        snprintf(
+            error, error_len,
+            "the backups in %s have format %d, which only older versions of quipu read; make new ones in another "
+            "folder",
+            path, format);
         fine = false;
     }
     if (fine && format > TARGET_FORMAT) {
@@ -62,6 +64,40 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
     }
     buf_free(&text);
     return fine;
+}
+
+static bool lies_in(const char *path, const char *kind, const char *folder, char *error, size_t error_len)
+{
+    snprintf(error, error_len, "%s lies in the %s %s; choose a folder outside of it", path, kind, folder);
+    return false;
+}
+
+bool backup_lies_apart(const char *path, char *error, size_t error_len)
+{
+    char rest[DISK_PATH], full[PATH_MAX], marker[DISK_PATH];
+    bool is_there = true;
+    snprintf(rest, sizeof rest, "%s", path);
+    while (!realpath(rest, full)) { /* of what is not there yet, the folder that it will be in */
+        char *slash = strrchr(rest, '/');
+        if (errno != ENOENT) return disk_refuse("reach", path, error, error_len);
+        is_there = false;
+        if (!slash)
+            strcpy(rest, ".");
+        else
+            slash[slash == rest] = '\0';
+    }
+    for (bool is_itself = is_there; full[1]; is_itself = false) {
+        if (store_is_data_folder(full) && is_itself) {
+            snprintf(error, error_len, "%s is a data folder already; choose another folder", path);
+            return false;
+        }
+        if (store_is_data_folder(full)) return lies_in(path, "data folder", full, error, error_len);
+        if (!is_itself && disk_path(marker, full, MARKER, error, error_len) && access(marker, F_OK) == 0)
+            return lies_in(path, "backups", full, error, error_len);
+        char *slash = strrchr(full, '/');
+        slash[slash == full] = '\0';
+    }
+    return true;
 }
 
 /* The marker comes last: a folder that lacks it and is not empty is somebody else's. */
@@ -98,10 +134,12 @@ struct backup_target *backup_target_open(const char *path, char *error, size_t e
 
 bool target_refuse_history(const struct backup_target *target, uint64_t next, char *error, size_t error_len)
 {
-    snprintf(error, error_len,
-             "the backups in %s have another history: batch %llu is not what the database has now, as when its folder "
-             "was copied or set back; keep them, and make new ones in another folder",
-             target->path, (unsigned long long)next - 1);
+    snprintf(
+        error, error_len,
+        "the backups in %s have another history: batch %llu is not what the database has now, as when its folder "
+        "was copied or set back; move them away, or make new ones in "
+             "another folder",
+        target->path, (unsigned long long)next - 1);
     return false;
 }
 
@@ -110,10 +148,11 @@ static bool is_of_source(const struct backup_target *target, const struct target
 {
     for (size_t i = 0; i < list->count; i++) {
         if (list->all[i].source == source) continue;
-        snprintf(error, error_len,
-                 "the backups in %s are of another database; each needs a folder of its own, also one that was "
-                 "restored",
-                 target->path);
+        snprintf(
+            error, error_len,
+            "the backups in %s are of another database; each needs a folder of its own, also one that was "
+            "restored",
+            target->path);
         return false;
     }
     return true;
@@ -164,7 +203,8 @@ static bool piece_name_read(const char *name, struct target_entry *entry)
     struct slice digits = slice_cut(&whole, '-');
     unsigned long long number;
     uint64_t more;
-    if ((whole.len && !hex_read(whole, &more)) || digits.len != 20 || !hex_read(source, &entry->source) || !slice_to_u64(digits, UINT64_MAX, &number))
+    if ((whole.len && !hex_read(whole, &more)) || digits.len != 20 || !hex_read(source, &entry->source) ||
+        !slice_to_u64(digits, UINT64_MAX, &number))
         return false;
     entry->number = number;
     entry->is_open = slice_equal(rest, SLICE("open"));
@@ -245,7 +285,8 @@ bool target_base_write(const struct target_paths *paths, const struct backup_bas
     char name[BACKUP_NAME_BYTES];
     ensure(base->time_ms >= 0 && base->time_ms <= 9999999999999);
     snprintf(name, sizeof name, "%013lld-%016llx-%020llu-%016llx", (long long)base->time_ms,
-             (unsigned long long)base->source, (unsigned long long)base->number, (unsigned long long)base->mark);
+             (unsigned long long)base->source, (unsigned long long)base->number,
+             (unsigned long long)base->mark);
     base_put(&text, base, NULL);
     buf_printf(&text, "%016llx\n", (unsigned long long)hash_bytes(buf_view(&text)));
     bool fine = disk_file_put(paths->bases, name, buf_view(&text), error, error_len);

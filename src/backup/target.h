@@ -83,8 +83,8 @@ struct piece_end {
 typedef bool piece_reads(void *context, const struct block_head *head);
 bool piece_all(void *context, const struct block_head *head); /* of all */
 /* Visits its blocks up to the first one that is not whole. `reads`: NULL for none. */
-bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, void *context, struct piece_end *end,
-                char *error, size_t error_len);
+bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, void *context,
+                struct piece_end *end, char *error, size_t error_len);
 /* Pieces that a writer has left open: what is whole of them is kept. */
 bool pieces_finish(const struct target_paths *paths, char *error, size_t error_len);
 

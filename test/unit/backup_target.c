@@ -232,6 +232,11 @@ TEST(backup_between_two_bases_without_log_nothing_is_known)
     CHECK_TEXT(lab_restore(&lab, 1002500),
                "the backups do not know what was there at 1970-01-01T00:16:42.500Z: nothing is known between "
                "1970-01-01T00:16:41.000Z and 1970-01-01T00:16:43.000Z");
+    struct backup_report report;
+    struct buf faults = {0};
+    char error[500];
+    CHECK(backup_verify(lab.target, &report, &faults, error, sizeof error));
+    CHECK_INT(report.gaps, 1);
     CHECK_TEXT(lab_restore(&lab, 1001000), "a=1 ");
     CHECK_TEXT(lab_restore(&lab, 1003000), "a=3 ");
     lab_free(&lab);
@@ -263,6 +268,17 @@ TEST(backup_flipped_bits_are_found_and_not_restored)
     flip(found, 200);
     CHECK_INT(lab_faults(&lab), 1);
     CHECK(slice_contains(lab_restore(&lab, BACKUP_LATEST), SLICE("is damaged: it has not the checksum")));
+    /* A further backup believes what is there, unless it is to mend that. */
+    for (int mends = 0; mends < 2; mends++) {
+        struct backup_progress progress = {.mends = mends};
+        char error[500];
+        target = lab_target(&lab);
+        position = (struct backup_position){0};
+        CHECK(backup_take_base(target, lab.source, &progress, &position, error, sizeof error));
+        backup_target_close(target);
+        CHECK_INT(lab_faults(&lab), !mends);
+    }
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=3 ");
     lab_free(&lab);
 }
 
@@ -667,7 +683,8 @@ TEST(backup_names_from_outside_are_files_or_nothing)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) CHECK(!disk_name_is_plain(slice_of(odd[i])));
     CHECK(disk_name_is_plain(SLICE("MANIFEST-000004")));
     struct slice text = SLICE(
-        "{\"source\":\"0000000000000001\",\"mark\":\"0000000000000001\",\"number\":1,\"time\":2,\"files\":[{\"name\":\"../../x\","
+        "{\"source\":\"0000000000000001\",\"mark\":\"0000000000000001\",\"number\":1,"
+        "\"time\":2,\"files\":[{\"name\":\"../../x\","
         "\"bytes\":1,\"mark\":\"0000000000000001\",\"checksum\":\"0000000000000001\"}]}");
     CHECK(!base_parse(text, &base, id));
     CHECK(!base_parse(SLICE("[]"), &base, id));
