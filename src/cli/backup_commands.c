@@ -362,6 +362,7 @@ const struct command command_backup = {
                 "  quipu backup --on ./quipu-data /mnt/backups\n"
                 "  quipu backup --follow --on http://db.example.com:8000 /mnt/backups\n"
                 "  quipu backup --verify /mnt/backups",
+    .works_on_data = true,
     .works_on_server = true,
     .words_min = 1,
     .words_max = 1,

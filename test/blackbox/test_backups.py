@@ -464,6 +464,7 @@ def test_keep_forgets_what_is_too_old_and_leaves_the_rest(target):
     assert restored(target) == {("a", 3)}
     assert run_quipu("backup", "--keep", "soon", target).returncode == 2
     assert run_quipu("backup", "--verify", "--keep", "30h", target).returncode == 2
+    assert "--on URL|FOLDER       a running 'quipu serve', or a data folder" in run_quipu("backup", "--help").stdout
 
 
 def hook(server, body):
