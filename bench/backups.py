@@ -20,6 +20,8 @@ CONNECTIONS = 64
 ROUNDS = 5
 SAMPLE_SECONDS = 0.05
 FLUSH_SECONDS = 1  # of writes before each backup and each checkpoint
+SHARE_BESIDE_COPIES = 0.7  # of what writers do alone
+LAG_SECONDS = 1
 LAG = re.compile(r'quipu_backup_lag_(batches|seconds){follower="[^"]*"} ([0-9.]+)')
 
 
@@ -158,6 +160,14 @@ def measure(bench):
         "share": {name: share(values, rates["alone"]) for name, values in rates.items()},
         "lag": {kind: {"median": statistics.median(values), "most": max(values)} for kind, values in samples.items()},
         "moments": measure_moments(bench, server, items)}
+
+
+def target_rows(results):
+    found = results.get("backups")
+    return [report.target_row("writers beside whole copies / alone", found and found["share"]["copies"],
+                              SHARE_BESIDE_COPIES, " x", True),
+            report.target_row("a follower's lag, at most", found and found["lag"]["seconds"]["most"], LAG_SECONDS, " s",
+                              False)]
 
 
 def lines(results):

@@ -85,7 +85,8 @@ def target_rows(results):
                                             NGINX_GET_RATIO)):
         rows.append(target_row(name, rate_ratio(results, operation, server), ratio, " x", True,
                                cpu_ratio(results, operation, server)))
-    rows += logs.target_rows(results) + pattern_targets(results["patterns"]) + poll_rows(results["polls"])
+    rows += logs.target_rows(results) + backups.target_rows(results) + pattern_targets(results["patterns"])
+    rows += poll_rows(results["polls"])
     return rows + start_rows(results) + scale_rows(results["scale"])
 
 

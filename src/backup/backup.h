@@ -8,11 +8,13 @@
  *
  *   TARGET/quipu-backup              marks the folder and tells the format's number
  *   TARGET/files/000012.sst-MARK     files of bases, named by what is in them
- *   TARGET/bases/TIME-SOURCE-NUMBER  one small text for each base: its files, their sizes and checksums
+ *   TARGET/bases/TIME-SOURCE-NUMBER-MARK  one small text for each base: its files, their sizes and checksums
  *   TARGET/log/SOURCE-NUMBER         a piece of the log: blocks. NAME.open is the one that is being written
  *
- * SOURCE is the log's id, which differs for each data folder, also for a restored one. Everything that is written gets
- * its name when it is whole and on disk, a base last of all: whatever is interrupted leaves what was there before.
+ * SOURCE is the log's id, which differs for each data folder, also for a restored one, and is the same for all of a
+ * target. A folder that was copied or set back has the same id and other batches of the same numbers, with other MARKs:
+ * it is refused, too. Everything that is written gets its name when it is whole and on disk, a base last of all:
+ * whatever is interrupted leaves what was there before.
  *
  * Where copies come from is a table of functions: a store in this process (local.c), a server over HTTP (remote.c).
  * The server's half of the latter is server.c, which also keeps a target of its own inside the data folder.
@@ -20,7 +22,8 @@
  * What always holds:
  *  - A base is in the target only when all its files are, with these checksums.
  *  - The blocks of a piece follow each other without a gap in numbers. Between pieces there may be one; then nothing
- *    behind it is used together with what is before it.
+ *    behind it is used together with what is before it. Nor is a batch used behind another one than it was written
+ *    behind.
  *  - Whatever is restored is the state after one batch, with every batch of that time or earlier, and none later. */
 #ifndef BACKUP_BACKUP_H
 #define BACKUP_BACKUP_H
@@ -39,7 +42,7 @@ struct store;
 
 /* ---- where copies come from ---- */
 
-#define BACKUP_NAME_BYTES 64 /* of a file, with its NUL */
+#define BACKUP_NAME_BYTES 96 /* of a file, with its NUL */
 
 struct backup_file {
     char name[BACKUP_NAME_BYTES];
@@ -50,6 +53,7 @@ struct backup_file {
 
 struct backup_base {
     uint64_t source, number;
+    uint64_t mark;   /* of its last batch: see block.h; 0: not known */
     int64_t time_ms; /* of its last batch */
     struct backup_file *files;
     size_t count;
@@ -99,6 +103,10 @@ struct backup_source *backup_source_server(backup_asker *asker, void *context, c
                                            bool follows);
 void backup_source_close(struct backup_source *source);
 
+/* False and a sentence: the path, which need not be there yet, lies in a data folder, whose server removes what is not
+ * its own, or below a target. The path itself may be a target. */
+bool backup_lies_apart(const char *path, char *error, size_t error_len);
+
 /* ---- the target ---- */
 
 struct backup_target;
@@ -109,7 +117,9 @@ void backup_target_close(struct backup_target *target);
 struct backup_progress {
     uint64_t bytes_all, bytes_done; /* of files that must be copied */
     uint64_t files_all, files_copied, bytes_copied;
-    bool is_fast; /* does not make way for those who write meanwhile */
+    bool is_fast;    /* does not make way for those who write meanwhile */
+    bool mends;      /* reads what the target has, too, and copies it anew where it is damaged */
+    bool is_refused; /* set where the target belongs to another database: that does not pass by itself */
     void (*tell)(void *context, const struct backup_progress *progress); /* now and then; may be NULL */
     /* Asked between pieces; false: somebody wants it to end. May be NULL */
     bool (*goes_on)(void *context);
@@ -119,6 +129,7 @@ struct backup_progress {
 /* Where the log goes on; zeros: nowhere. */
 struct backup_position {
     uint64_t source, next; /* the number of the first batch that is not there */
+    uint64_t mark;         /* of the batch before it */
     int64_t until_ms;      /* up to when everything is known */
     uint64_t base_number;  /* of the newest base */
     int64_t base_ms;
@@ -145,8 +156,8 @@ bool backup_forget(struct backup_target *target, int64_t before_ms, char *error,
 
 struct backup_report {
     uint64_t bases, files, file_bytes, pieces, batches;
-    int64_t from_ms,
-        until_ms; /* the first and the last moment that can be restored; gaps may be in between */
+    int64_t from_ms, until_ms; /* the first and the last moment that can be restored, */
+    uint64_t gaps;             /* and how often nothing is known in between */
     uint64_t faults;
 };
 /* Reads everything, and appends a line for each fault. False and a sentence: it is no target. */
@@ -209,7 +220,7 @@ int64_t backup_kept_from(struct backup *backup);
 /* The database as a copy has it, or as it was at a moment, which is over: to be read until it is closed. */
 struct backup_past {
     struct store *store;
-    char *folder;             /* private: removed with it; NULL: none */
+    char *folder; /* private: removed with it; NULL: none */
 };
 bool backup_past_copy(struct backup *backup, struct slice name, struct backup_past *past, char *error,
                       size_t error_len);

@@ -39,6 +39,7 @@ void base_put(struct buf *out, const struct backup_base *base, const char *id)
     if (id) put_string_member(out, "id", slice_of(id));
     put_hex_member(out, "source", base->source);
     put_int_member(out, "number", (int64_t)base->number);
+    put_hex_member(out, "mark", base->mark);
     put_int_member(out, "time", base->time_ms);
     put_name(out, "files");
     buf_byte(out, '[');
@@ -72,7 +73,8 @@ bool base_parse(struct slice text, struct backup_base *base, char id[BACKUP_NAME
     const struct node *tree = node_parse(&arena, text, &fault), *list = node_member(tree, "files");
     struct slice name = node_text(tree, "id");
     bool fine = list && (!name.len || disk_name_is_plain(name)) &&
-                hex_read(node_text(tree, "source"), &base->source);
+                hex_read(node_text(tree, "source"), &base->source) &&
+                hex_read(node_text(tree, "mark"), &base->mark);
     base->number = node_count(tree, "number");
     base->time_ms = (int64_t)node_count(tree, "time");
     base->files = must_zero(node_children(list) + 1, sizeof *base->files);

@@ -11,20 +11,37 @@
 #define LEVEL      1 /* of zstd: the server compresses beside its work */
 #define BATCH_HEAD 12
 #define CHECKED    (BLOCK_HEAD - 8)
-static const struct slice words = SLICE("QUIPUBL1");
+static const struct slice words = SLICE("QUIPUBL2");
 
 void block_add(struct block_writer *writer, int64_t time_ms, struct slice bytes)
 {
     ensure(bytes.len <= LIMIT_BACKUP_BLOCK_BYTES);
+    writer->last_at = writer->raw.len;
     buf_u64(&writer->raw, (uint64_t)time_ms);
     buf_u32(&writer->raw, (uint32_t)bytes.len);
     buf_slice(&writer->raw, bytes);
     writer->count++;
 }
 
-void block_finish(struct block_writer *writer, uint64_t source, uint64_t first, int64_t until_ms,
-                  struct buf *out)
+static uint64_t mark_of(struct slice raw)
 {
+    uint64_t hash = hash_bytes(raw);
+    return hash ? hash : 1;
+}
+
+uint64_t batch_mark(int64_t time_ms, struct slice bytes)
+{
+    struct block_writer writer = {0};
+    block_add(&writer, time_ms, bytes);
+    uint64_t mark = mark_of(buf_view(&writer.raw));
+    block_writer_free(&writer);
+    return mark;
+}
+
+uint64_t block_finish(struct block_writer *writer, uint64_t source, uint64_t first, uint64_t before,
+                      int64_t until_ms, struct buf *out)
+{
+    uint64_t last = writer->count ? mark_of(slice_from(buf_view(&writer->raw), writer->last_at)) : before;
     size_t start = out->len, room = writer->raw.len ? ZSTD_compressBound(writer->raw.len) : 0, stored = 0;
     ensure(writer->raw.len <= UINT32_MAX && room <= UINT32_MAX);
     buf_reserve(out, BLOCK_HEAD + room);
@@ -36,6 +53,8 @@ void block_finish(struct block_writer *writer, uint64_t source, uint64_t first, 
     buf_slice(out, words);
     buf_u64(out, source);
     buf_u64(out, first);
+    buf_u64(out, before);
+    buf_u64(out, last);
     buf_u64(out, (uint64_t)until_ms);
     buf_u32(out, writer->count);
     buf_u32(out, (uint32_t)writer->raw.len);
@@ -46,6 +65,7 @@ void block_finish(struct block_writer *writer, uint64_t source, uint64_t first, 
     out->len += stored;
     writer->raw.len = 0;
     writer->count = 0;
+    return last;
 }
 
 void block_writer_free(struct block_writer *writer)
@@ -60,11 +80,13 @@ bool block_head_read(struct slice bytes, struct block_head *head)
     if (hash_bytes((struct slice){at, CHECKED}) != bytes_u64(at + CHECKED)) return false;
     *head = (struct block_head){.source = bytes_u64(at + 8),
                                 .first = bytes_u64(at + 16),
-                                .until_ms = (int64_t)bytes_u64(at + 24),
-                                .count = bytes_u32(at + 32),
-                                .raw_bytes = bytes_u32(at + 36),
-                                .stored_bytes = bytes_u32(at + 40),
-                                .checksum = bytes_u64(at + 48)};
+                                .before = bytes_u64(at + 24),
+                                .last = bytes_u64(at + 32),
+                                .until_ms = (int64_t)bytes_u64(at + 40),
+                                .count = bytes_u32(at + 48),
+                                .raw_bytes = bytes_u32(at + 52),
+                                .stored_bytes = bytes_u32(at + 56),
+                                .checksum = bytes_u64(at + 64)};
     return head->raw_bytes <= LIMIT_BACKUP_BLOCK_BYTES + LIMIT_BACKUP_READ_BYTES;
 }
 

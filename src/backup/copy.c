@@ -58,13 +58,27 @@ static bool has_file(const struct copying *copying, const struct backup_file *fi
            stat(path, &status) == 0 && (uint64_t)status.st_size == file->bytes;
 }
 
+/* As an earlier base tells it; NULL: none does. */
+static const struct backup_file *known_find(const struct copying *copying, const struct backup_file *file)
+{
+    if (!copying->known_count) return NULL;
+    return bsearch(file, copying->known, copying->known_count, sizeof *file, backup_file_order);
+}
+
+/* Whether it is as it was written, by its own bytes. */
+static bool is_sound(const struct copying *copying, const struct backup_file *file, const char *path)
+{
+    const struct backup_file *found = known_find(copying, file);
+    uint64_t bytes, hash;
+    char error[300];
+    return found && disk_file_hash(path, &bytes, &hash, error, sizeof error) && bytes == found->bytes &&
+           hash == found->checksum;
+}
+
 /* Of a file that the target has; it is read only where no base tells it. */
 static bool checksum_known(const struct copying *copying, struct backup_file *file, const char *path)
 {
-    const struct backup_file *found = copying->known_count
-                                          ? bsearch(file, copying->known, copying->known_count, sizeof *file,
-                                                    backup_file_order)
-                                          : NULL;
+    const struct backup_file *found = known_find(copying, file);
     uint64_t bytes;
     if (found && found->bytes == file->bytes) {
         file->checksum = found->checksum;
@@ -132,7 +146,7 @@ static bool copy_file(struct copying *copying, struct backup_file *file, const c
     int len = snprintf(fresh, sizeof fresh, "%s.new", path);
     if (len < 0 || (size_t)len >= sizeof fresh)
         return disk_path(fresh, path, "new", copying->error, copying->error_len);
-    int out = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int out = disk_file_new(fresh);
     if (out < 0) return disk_refuse("write", fresh, copying->error, copying->error_len);
     bool fine = copy_bytes(copying, file, out, fresh);
     if (fine && fsync(out) != 0) fine = disk_refuse("write", fresh, copying->error, copying->error_len);
@@ -156,7 +170,8 @@ static bool bring_file(struct copying *copying, struct backup_file *file)
     uint64_t bytes;
     if (!target_file_path(&copying->target->paths, file, path, copying->error, copying->error_len))
         return false;
-    if (has_file(copying, file)) return checksum_known(copying, file, path);
+    if (has_file(copying, file) && (!copying->progress->mends || is_sound(copying, file, path)))
+        return checksum_known(copying, file, path);
     copying->progress->files_copied++;
     copying->progress->bytes_copied += file->bytes;
     if (source->link && disk_is_table(file->name) && source->link(source->self, file, path))
@@ -178,6 +193,44 @@ static bool copy_base(struct copying *copying, struct backup_base *base)
            target_base_write(&copying->target->paths, base, copying->error, copying->error_len);
 }
 
+/* Whether the last batch that the target has is the same in the source's log. Where the log has not got it any more
+ * nobody can tell. */
+enum agreement { SAME, OTHER, UNKNOWN };
+
+static enum agreement compare(const struct copying *copying, const struct backup_position *end)
+{
+    struct buf block = {0};
+    struct block_head head = {0};
+    char error[300];
+    enum backup_log result = copying->source->log(copying->source->self, end->source, end->next, 0, &block,
+                                                  error, sizeof error);
+    bool is_known = result == BACKUP_LOG_BLOCK && block_head_read(buf_view(&block), &head) &&
+                    head.first == end->next && head.before && end->mark;
+    buf_free(&block);
+    return !is_known ? UNKNOWN : head.before == end->mark ? SAME : OTHER;
+}
+
+/* A target belongs to one database, and to one history of it. Nothing of the target is used together with what comes
+ * behind a gap, so that a base behind one may be of any. A folder that is only read has tables that may be older than
+ * the target, and the log up to it. */
+static bool belongs(const struct copying *copying, const struct backup_base *base)
+{
+    struct backup_position end;
+    uint64_t next = base->number + 1;
+    if (!target_is_of(copying->target, base->source, copying->error, copying->error_len) ||
+        !backup_target_position(copying->target, &end, copying->error, copying->error_len))
+        return false;
+    if (!end.source) return true;
+    bool fits;
+    if (next == end.next)
+        fits = !base->mark || !end.mark || base->mark == end.mark;
+    else if (next > end.next)
+        fits = compare(copying, &end) != OTHER;
+    else
+        fits = compare(copying, &end) == SAME;
+    return fits || target_refuse_history(copying->target, end.next, copying->error, copying->error_len);
+}
+
 bool backup_take_base(struct backup_target *target, struct backup_source *source,
                       struct backup_progress *progress, struct backup_position *position, char *error,
                       size_t error_len)
@@ -186,10 +239,12 @@ bool backup_take_base(struct backup_target *target, struct backup_source *source
         .target = target, .source = source, .progress = progress, .error = error, .error_len = error_len};
     struct backup_base base = {0};
     if (!source->begin(source->self, &base, error, error_len)) return false;
-    bool fine = copy_base(&copying, &base);
+    progress->is_refused = !belongs(&copying, &base);
+    bool fine = !progress->is_refused && copy_base(&copying, &base);
     if (fine && position->source != base.source) {
         fine = backup_close_piece(target, error, error_len);
-        *position = (struct backup_position){base.source, base.number + 1, base.time_ms, 0, 0};
+        *position = (struct backup_position){
+            .source = base.source, .next = base.number + 1, .mark = base.mark, .until_ms = base.time_ms};
     }
     if (fine) {
         position->base_number = base.number;

@@ -7,6 +7,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -57,6 +58,30 @@ bool disk_make_folder(const char *path, char *error, size_t error_len)
     if (mkdir(path, 0700) != 0)
         return errno == EEXIST || disk_refuse("make the folder", path, error, error_len);
     return disk_path(parent, path, "..", error, error_len) && disk_sync_folder(parent, error, error_len);
+}
+
+/* Whether it is still the folder of that name: somebody may have removed it meanwhile. */
+static bool is_there(int folder, const char *path)
+{
+    struct stat held, found;
+    errno = ENOENT;
+    return fstat(folder, &held) == 0 && stat(path, &found) == 0 && held.st_dev == found.st_dev &&
+           held.st_ino == found.st_ino;
+}
+
+int disk_lock_folder(const char *path, const char *busy, char *error, size_t error_len)
+{
+    if (!disk_make_folder(path, error, error_len)) return -1;
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0 && flock(folder, LOCK_EX | LOCK_NB) == 0 && is_there(folder, path)) return folder;
+    if (errno == EWOULDBLOCK)
+        snprintf(error, error_len, "%s %s", busy, path);
+    else if (errno == ENOTDIR)
+        snprintf(error, error_len, "%s is not a folder", path);
+    else
+        disk_refuse("lock the folder", path, error, error_len);
+    if (folder >= 0) close(folder);
+    return -1;
 }
 
 bool disk_sync_folder(const char *path, char *error, size_t error_len)
@@ -186,12 +211,18 @@ bool disk_file_copy(const char *from, const char *to, uint64_t *hash, char *erro
     uint64_t bytes;
     int in = open_to_read(from, &bytes);
     if (in < 0) return disk_refuse("read", from, error, error_len);
-    int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int out = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     bool fine = out >= 0 && stream_file(in, 0, out, hash) && fsync(out) == 0;
     if (!fine) disk_refuse("write", to, error, error_len);
     if (out >= 0) close(out);
     close(in);
     return fine;
+}
+
+int disk_file_new(const char *path)
+{
+    unlink(path);
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
 bool disk_file_put(const char *folder, const char *name, struct slice bytes, char *error, size_t error_len)
@@ -200,7 +231,7 @@ bool disk_file_put(const char *folder, const char *name, struct slice bytes, cha
     if (!disk_path(path, folder, name, error, error_len)) return false;
     int len = snprintf(fresh, sizeof fresh, "%s.new", path);
     if (len < 0 || (size_t)len >= sizeof fresh) return disk_path(fresh, path, "new", error, error_len);
-    int file = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int file = disk_file_new(fresh);
     bool fine = file >= 0 && disk_write_all(file, bytes) && fsync(file) == 0;
     if (file >= 0) close(file);
     if (!fine || rename(fresh, path) != 0) return disk_refuse("write", path, error, error_len);

@@ -14,6 +14,9 @@ bool disk_is_table(const char *name); /* RocksDB's immutable files: *.sst */
 bool disk_path(char path[DISK_PATH], const char *folder, const char *name, char *error, size_t error_len);
 
 bool disk_make_folder(const char *path, char *error, size_t error_len); /* there already: fine */
+/* Makes the folder where it is missing, and holds it until the file that is answered is closed: -1 and a sentence, that
+ * ends in `busy` when another process holds it. */
+int disk_lock_folder(const char *path, const char *busy, char *error, size_t error_len);
 bool disk_sync_folder(const char *path, char *error, size_t error_len);
 /* With all that is in it; what is not there is fine. */
 void disk_remove(const char *path);
@@ -28,7 +31,10 @@ bool disk_file_hash(const char *path, uint64_t *bytes, uint64_t *hash, char *err
 /* Appends up to this many bytes from a place on. */
 bool disk_file_read(const char *path, uint64_t from, size_t most, struct buf *out, char *error,
                     size_t error_len);
-/* Copies, syncs, and tells the checksum of what was copied. */
+/* Opens a file that nobody else has, to be written: what has this name, which may be a link to a file of somebody's, is
+ * let go, not written to. -1 and errno. */
+int disk_file_new(const char *path);
+/* Copies, syncs, and tells the checksum of what was copied. A file that is there already is left as it is: false. */
 bool disk_file_copy(const char *from, const char *to, uint64_t *hash, char *error, size_t error_len);
 /* Writes it under another name, syncs it, renames it, syncs the folder. */
 bool disk_file_put(const char *folder, const char *name, struct slice bytes, char *error, size_t error_len);

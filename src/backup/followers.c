@@ -22,11 +22,12 @@ void followers_init(struct followers *followers, struct store *store, const stru
     ensure(disk_path(followers->journal, data, "journal", error, sizeof error));
 }
 
+/* With the last batch that a follower has: it tells whether the follower's log goes on there. */
 static void hold(struct followers *followers)
 {
     uint64_t from = UINT64_MAX;
     for (size_t i = 0; i < LIMIT_BACKUP_FOLLOWERS; i++)
-        if (followers->all[i].is_held && followers->all[i].next < from) from = followers->all[i].next;
+        if (followers->all[i].is_held && followers->all[i].next - 1 < from) from = followers->all[i].next - 1;
     for (size_t i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++)
         if (followers->checkpoints[i].id[0] && followers->checkpoints[i].base.number < from)
             from = followers->checkpoints[i].base.number;
@@ -52,7 +53,8 @@ bool follower_has(struct followers *followers, const char *name, uint64_t next)
         if (follower) follower->until_ms = clock_now_ms(followers->clock);
     }
     if (follower) {
-        if (follower->sent_ms && follower->cursor.number == next) follower->until_ms = follower->sent_ms;
+        if (follower->sent_ms && follower->place.cursor.number == next)
+            follower->until_ms = follower->sent_ms;
         follower->next = next;
         follower->asked_us = monotonic_us();
         follower->is_held = true;
@@ -62,26 +64,34 @@ bool follower_has(struct followers *followers, const char *name, uint64_t next)
     return follower != NULL;
 }
 
-struct store_log_cursor follower_cursor(struct followers *followers, const char *name, uint64_t from)
+struct log_place follower_place(struct followers *followers, const char *name, uint64_t from)
 {
     pthread_mutex_lock(&followers->lock);
     struct follower *follower = follower_find(followers, name);
-    struct store_log_cursor cursor = {.number = from};
-    if (name[0] && follower && follower->cursor.number == from) cursor = follower->cursor;
+    struct log_place place = {.cursor.number = from};
+    if (name[0] && follower && follower->place.cursor.number == from) place = follower->place;
     pthread_mutex_unlock(&followers->lock);
-    return cursor;
+    return place;
 }
 
-void follower_sent(struct followers *followers, const char *name, const struct store_log_cursor *cursor,
+void follower_sent(struct followers *followers, const char *name, const struct log_place *place,
                    int64_t until_ms)
 {
     pthread_mutex_lock(&followers->lock);
     struct follower *follower = follower_find(followers, name);
     if (name[0] && follower) {
-        follower->cursor = *cursor;
+        follower->place = *place;
         follower->sent_ms = until_ms;
     }
     pthread_mutex_unlock(&followers->lock);
+}
+
+uint64_t followers_newest(struct followers *followers)
+{
+    pthread_mutex_lock(&followers->lock);
+    uint64_t newest = followers->newest;
+    pthread_mutex_unlock(&followers->lock);
+    return newest;
 }
 
 void follower_forget(struct followers *followers, const char *name)
@@ -117,6 +127,23 @@ static void remove_checkpoint(struct followers *followers, struct checkpoint *ch
     pthread_mutex_lock(&followers->lock);
 }
 
+/* A free place; where there is none, the one of a checkpoint that nobody has read from for a while: whoever made it was
+ * killed, as it seems. NULL: all are in use. */
+static struct checkpoint *place_find(struct followers *followers)
+{
+    struct checkpoint *stalest = NULL, *place = checkpoint_of(followers, SLICE(""));
+    int64_t before_us = monotonic_us() - LIMIT_BACKUP_STALE_MS * 1000LL;
+    for (size_t i = 0; !place && i < LIMIT_BACKUP_CHECKPOINTS; i++) {
+        struct checkpoint *one = &followers->checkpoints[i];
+        if (one->is_made && one->used_us < before_us && (!stalest || one->used_us < stalest->used_us))
+            stalest = one;
+    }
+    if (!stalest) return place;
+    log_line("a backup that nobody has gone on with for a minute gives way to another one");
+    remove_checkpoint(followers, stalest);
+    return checkpoint_of(followers, SLICE(""));
+}
+
 bool checkpoint_add(struct followers *followers, const char *target, const char *data, struct buf *out,
                     char *error, size_t error_len)
 {
@@ -128,7 +155,7 @@ bool checkpoint_add(struct followers *followers, const char *target, const char 
         struct checkpoint *earlier = &followers->checkpoints[i];
         if (earlier->is_made && strcmp(earlier->target, target) == 0) remove_checkpoint(followers, earlier);
     }
-    struct checkpoint *checkpoint = checkpoint_of(followers, SLICE(""));
+    struct checkpoint *checkpoint = place_find(followers);
     if (checkpoint) {
         random_seed_from_system(&random);
         hex_put(checkpoint->id, random_next(&random));
@@ -138,7 +165,9 @@ bool checkpoint_add(struct followers *followers, const char *target, const char 
     }
     pthread_mutex_unlock(&followers->lock);
     if (!checkpoint) {
-        snprintf(error, error_len, "%d backups are being made already; wait until one of them has ended",
+        snprintf(error, error_len,
+                 "%d backups are being made already; wait until one of them has ended; one that was killed makes "
+                 "room within a minute",
                  LIMIT_BACKUP_CHECKPOINTS);
         return false;
     }
@@ -150,6 +179,7 @@ bool checkpoint_add(struct followers *followers, const char *target, const char 
         strcpy(checkpoint->path, path);
         checkpoint->used_us = monotonic_us();
         checkpoint->is_made = true;
+        if (base.number > followers->newest) followers->newest = base.number;
         base_put(out, &base, checkpoint->id);
     } else {
         *checkpoint = (struct checkpoint){0};
@@ -167,8 +197,8 @@ bool checkpoint_find(struct followers *followers, struct slice id, struct slice 
     struct checkpoint *checkpoint = id.len ? checkpoint_of(followers, id) : NULL;
     snprintf(error, error_len, "%s",
              checkpoint ? "there is no such file"
-                        : "there is no such checkpoint (any more): the server was started anew, "
-                          "or nobody had read from it for ten minutes");
+                        : "there is no such checkpoint (any more): the server was started anew, or nobody "
+                          "had read from it for a minute or more; make the backup again");
     for (size_t i = 0; checkpoint && !found && i < checkpoint->base.count; i++) {
         found = slice_equal(slice_of(checkpoint->base.files[i].name), name);
         if (found)

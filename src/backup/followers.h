@@ -10,7 +10,7 @@
 
 struct follower {
     char name[LIMIT_BACKUP_FOLLOWER_BYTES + 1]; /* "": the place is free */
-    struct store_log_cursor cursor;             /* behind what it was sent */
+    struct log_place place;                     /* behind what it was sent */
     uint64_t next;                              /* the first batch that it has not got on its disk */
     int64_t until_ms;                           /* up to when it knows everything, */
     int64_t sent_ms;                            /* and will when it has what it was sent */
@@ -33,6 +33,7 @@ struct followers {
     const struct clock *clock;
     char journal[DISK_PATH];
     uint64_t bytes_max; /* of the log, that is held for followers */
+    uint64_t newest;    /* batch of all checkpoints so far */
     struct follower all[LIMIT_BACKUP_FOLLOWERS];
     struct checkpoint checkpoints[LIMIT_BACKUP_CHECKPOINTS];
 };
@@ -44,9 +45,11 @@ void followers_free(struct followers *followers); /* with all checkpoints */
 /* It has everything before this batch on its disk. False: there are too many. */
 bool follower_has(struct followers *followers, const char *name, uint64_t next);
 /* Where it was left, and that it was sent on from there. */
-struct store_log_cursor follower_cursor(struct followers *followers, const char *name, uint64_t from);
-void follower_sent(struct followers *followers, const char *name, const struct store_log_cursor *cursor,
+struct log_place follower_place(struct followers *followers, const char *name, uint64_t from);
+void follower_sent(struct followers *followers, const char *name, const struct log_place *place,
                    int64_t until_ms);
+/* A batch that was written, though perhaps not synced yet. */
+uint64_t followers_newest(struct followers *followers);
 void follower_forget(struct followers *followers, const char *name);
 
 /* Makes one for a target, and writes it as JSON. An earlier one of that target is removed: whoever made it was

@@ -87,8 +87,8 @@ static bool keep_log(struct kept *kept, char *error, size_t error_len)
         return true;
     }
     if (result != BACKUP_LOG_BLOCK) return false;
-    struct store_log_cursor cursor = {.number = kept->position.next};
-    follower_sent(kept->followers, KEEP_NAME, &cursor, kept->position.until_ms);
+    struct log_place place = {.cursor.number = kept->position.next};
+    follower_sent(kept->followers, KEEP_NAME, &place, kept->position.until_ms);
     return true;
 }
 

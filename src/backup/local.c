@@ -18,6 +18,13 @@
 
 /* ---- checkpoints ---- */
 
+/* What a checkpoint consists of, too. */
+static bool is_of_tables(const char *name)
+{
+    return disk_is_table(name) || strcmp(name, "CURRENT") == 0 || strncmp(name, "MANIFEST-", 9) == 0 ||
+           strncmp(name, "OPTIONS-", 8) == 0;
+}
+
 static bool list_files(const char *path, struct backup_base *base, char *error, size_t error_len)
 {
     DIR *folder = opendir(path);
@@ -25,7 +32,7 @@ static bool list_files(const char *path, struct backup_base *base, char *error, 
     bool fine = folder || disk_refuse("read the folder", path, error, error_len);
     for (struct dirent *entry; fine && (entry = readdir(folder));) {
         char file_path[DISK_PATH];
-        if (entry->d_name[0] == '.') continue;
+        if (!is_of_tables(entry->d_name)) continue;
         if (base->count == room) {
             room = room ? room * 2 : 64;
             base->files = must_realloc(base->files, room * sizeof *base->files);
@@ -43,20 +50,27 @@ static bool list_files(const char *path, struct backup_base *base, char *error, 
     return fine;
 }
 
-static bool take_time(void *context, const struct store_log_batch *batch)
+struct last_batch {
+    int64_t time_ms;
+    uint64_t mark;
+};
+
+static bool take_last(void *context, const struct store_log_batch *batch)
 {
-    *(int64_t *)context = batch->time_ms;
+    *(struct last_batch *)context = (struct last_batch){batch->time_ms,
+                                                        batch_mark(batch->time_ms, batch->bytes)};
     return false;
 }
 
-/* When the batch was written; where the log has not got it any more, now: it is not later than that. */
-static int64_t time_of(struct store *store, uint64_t number, const struct clock *clock)
+/* What the log tells of a batch. Before the first one is the log's id. Where the log has not got it (any more), or it
+ * is not synced yet, no mark, and now: it is not later than that. */
+static struct last_batch last_find(struct store *store, uint64_t number, const struct clock *clock)
 {
     struct store_log_cursor cursor = {.number = number};
-    int64_t time_ms = clock_now_ms(clock);
+    struct last_batch last = {clock_now_ms(clock), number ? 0 : store_log_id(store)};
     char error[300];
-    if (number) store_log_read(store, &cursor, take_time, &time_ms, error, sizeof error);
-    return time_ms;
+    if (number) store_log_read(store, &cursor, take_last, &last, error, sizeof error);
+    return last;
 }
 
 bool checkpoint_make(struct store *store, const char *data, const char *id, const struct clock *clock,
@@ -68,7 +82,9 @@ bool checkpoint_make(struct store *store, const char *data, const char *id, cons
         !disk_path(path, copies, id, error, error_len) || !disk_make_folder(copies, error, error_len))
         return false;
     if (store_checkpoint(store, path, &base->number, error, error_len)) {
-        base->time_ms = time_of(store, base->number, clock);
+        struct last_batch last = last_find(store, base->number, clock);
+        base->time_ms = last.time_ms;
+        base->mark = last.mark;
         if (list_files(path, base, error, error_len)) return true;
     }
     disk_remove(path);
@@ -97,21 +113,27 @@ static bool collect(void *context, const struct store_log_batch *batch)
     return collecting->block.raw.len < LIMIT_BACKUP_READ_BYTES;
 }
 
-enum backup_log log_block(struct store *store, struct store_log_cursor *cursor, uint64_t source,
+enum backup_log log_block(struct store *store, struct log_place *place, uint64_t newest, uint64_t source,
                           const struct clock *clock, struct buf *out, char *error, size_t error_len)
 {
     struct collecting collecting = {0};
+    struct store_log_cursor *cursor = &place->cursor;
     int64_t now_ms = clock_now_ms(clock); /* first: what is written from now on is not older */
     uint64_t first = cursor->number, synced = store_log_synced(store);
     snprintf(error, error_len, "the log has not got the batch %llu", (unsigned long long)first);
-    if (source != store_log_id(store) || first > synced + 1) return BACKUP_LOG_GONE;
+    if (source != store_log_id(store) || first > (newest > synced ? newest : synced) + 1)
+        return BACKUP_LOG_GONE;
+    if (!place->mark) place->mark = last_find(store, first - 1, clock).mark;
+    if (!place->mark && first <= synced) return BACKUP_LOG_GONE;
     enum store_result result = first > synced
                                    ? STORE_OK
                                    : store_log_read(store, cursor, collect, &collecting, error, error_len);
     bool fine = result == STORE_OK;
     /* A clock may have been set back: then the last batch is later than it. */
     bool is_all = cursor->number > synced && now_ms > collecting.last_ms;
-    if (fine) block_finish(&collecting.block, source, first, is_all ? now_ms : collecting.last_ms, out);
+    if (fine)
+        place->mark = block_finish(&collecting.block, source, first, place->mark,
+                                   is_all ? now_ms : collecting.last_ms, out);
     block_writer_free(&collecting.block);
     return fine ? BACKUP_LOG_BLOCK : result == STORE_MISSING ? BACKUP_LOG_GONE : BACKUP_LOG_FAILED;
 }
@@ -122,16 +144,19 @@ struct local {
     struct backup_source source; /* first: it is cast back */
     struct store *store;
     bool owns_store;
+    bool is_in_place; /* the data folder is only read: its files stand for a checkpoint */
     char data[DISK_PATH], path[DISK_PATH]; /* path: of the checkpoint; "": there is none */
     const struct clock *clock;
     void (*hold)(void *context, uint64_t from);
     void *context;
-    struct store_log_cursor cursor;
+    uint64_t newest; /* batch of the last checkpoint */
+    struct log_place place;
 };
 
+/* The batch before it tells whether a target's log goes on there. */
 static void hold_alone(void *store, uint64_t from)
 {
-    store_log_keep_from(store, from);
+    store_log_keep_from(store, from > 1 && from != UINT64_MAX ? from - 1 : from);
 }
 
 static void local_end(void *self)
@@ -139,10 +164,40 @@ static void local_end(void *self)
     struct local *local = self;
     char copies[DISK_PATH], error[64];
     if (!local->path[0]) return;
+    if (local->is_in_place) {
+        local->path[0] = '\0';
+        return;
+    }
     disk_remove(local->path);
     local->path[0] = '\0';
     if (disk_path(copies, local->data, COPIES, error, sizeof error))
         rmdir(copies); /* unless others are in it */
+}
+
+/* The tables' files as they are; the log has what is behind them. Where it has the batches behind them and not the last
+ * one that they have, that one gets a mark that no other has: here nothing can be written in between. */
+static bool begin_in_place(struct local *local, struct backup_base *base, char *error, size_t error_len)
+{
+    struct random random;
+    *base = (struct backup_base){.source = store_log_id(local->store)};
+    if (!disk_path(local->path, local->data, "store", error, error_len)) return false;
+    if (!store_files_number(local->path, &base->number, error, error_len) ||
+        !list_files(local->path, base, error, error_len)) {
+        backup_base_free(base);
+        return false;
+    }
+    struct last_batch last = last_find(local->store, base->number, local->clock);
+    base->time_ms = last.time_ms;
+    base->mark = last.mark;
+    if (!base->mark) {
+        random_seed_from_system(&random);
+        base->mark = random_next(&random) | 1;
+    }
+    if (!last.mark ||
+        !base->number) /* when it was written is not known, but it is not later than the next one */
+        base->time_ms = last_find(local->store, base->number + 1, local->clock).time_ms;
+    local->place = (struct log_place){.cursor.number = base->number + 1, .mark = base->mark};
+    return true;
 }
 
 static bool local_begin(void *self, struct backup_base *base, char *error, size_t error_len)
@@ -151,14 +206,17 @@ static bool local_begin(void *self, struct backup_base *base, char *error, size_
     char id[17], path[DISK_PATH];
     struct random random;
     local_end(self);
+    if (local->is_in_place) return begin_in_place(local, base, error, error_len);
     random_seed_from_system(&random);
     hex_put(id, random_next(&random));
     uint64_t synced = store_log_synced(local->store);
-    if (local->cursor.number && local->cursor.number < synced) synced = local->cursor.number;
+    if (local->place.cursor.number && local->place.cursor.number < synced)
+        synced = local->place.cursor.number;
     local->hold(local->context, synced ? synced : 1);
     if (!checkpoint_make(local->store, local->data, id, local->clock, base, path, error, error_len))
         return false;
     strcpy(local->path, path);
+    local->newest = base->number;
     return true;
 }
 
@@ -184,10 +242,11 @@ static enum backup_log local_log(void *self, uint64_t source, uint64_t from, int
 {
     struct local *local = self;
     int64_t until_us = monotonic_us() + wait_ms * 1000;
-    if (local->cursor.number != from) local->cursor = (struct store_log_cursor){.number = from};
+    if (local->place.cursor.number != from) local->place = (struct log_place){.cursor.number = from};
     local->hold(local->context, from);
     while (store_log_synced(local->store) < from && monotonic_us() < until_us) usleep(POLL_US);
-    return log_block(local->store, &local->cursor, source, local->clock, block, error, error_len);
+    return log_block(local->store, &local->place, local->newest, source, local->clock, block, error,
+                     error_len);
 }
 
 static void local_close(void *self)
@@ -227,12 +286,24 @@ struct backup_source *backup_source_folder(const char *folder, char *error, size
         snprintf(error, error_len, "%s is no data folder of quipu", folder);
         return NULL;
     }
-    struct store *store = store_open_disk(
-        &(struct store_options){.folder = folder, .cache_bytes = CACHE_BYTES}, error, error_len);
-    if (!store) return NULL;
-    checkpoints_clear(folder);
+    /* Reading does: it needs no room, and no permission to write. It does not before the first start, nor where an old
+     * version has left its own log. */
+    struct store_options options = {.folder = folder, .read_only = true, .cache_bytes = CACHE_BYTES};
+    struct store *store = store_open_disk(&options, error, error_len);
+    if (store && !store_log_id(store)) {
+        store_close(store);
+        store = NULL;
+    }
+    bool is_in_place = store != NULL;
+    if (!store) {
+        options.read_only = false;
+        store = store_open_disk(&options, error, error_len);
+        if (!store) return NULL;
+        checkpoints_clear(folder);
+    }
     struct backup_source *source = local_source(store, folder, &clock_system, false, hold_alone, store);
     ((struct local *)source)->owns_store = true;
+    ((struct local *)source)->is_in_place = is_in_place;
     return source;
 }
 

@@ -10,17 +10,19 @@
 #include "base/fail.h"
 #include "store/store.h"
 
-#define WORK        "quipu-restoring" /* everything is made in this folder below, and moved up when it is whole */
+#define WORK        FOLDER_RESTORING /* everything is made in this folder below, and moved up when it is whole */
 #define CACHE_BYTES (8 << 20)
 
 struct restoring {
     struct target_paths paths;
     char work[DISK_PATH], store_path[DISK_PATH];
+    int lock; /* the folder, so that no other process restores into it */
     int64_t at_ms;
     struct store *store;
-    uint64_t next;   /* batch to be written */
-    bool is_known;   /* no batch is missing that is older than that moment; some of its millisecond may follow */
-    bool is_done;    /* all batches up to that moment are written, */
+    uint64_t next; /* batch to be written */
+    bool
+        is_known; /* no batch is missing that is older than that moment; some of its millisecond may follow */
+    bool is_done; /* all batches up to that moment are written, */
     bool has_failed; /* or one cannot be */
     struct backup_restored *restored;
     char *error;
@@ -84,7 +86,8 @@ static bool choose_base(const struct restoring *restoring, const struct target_l
 
 /* ---- its files ---- */
 
-/* Table files never change, so that a link will do; what RocksDB appends to must be a copy. */
+/* Table files never change, so that a link will do; what RocksDB appends to must be a copy. A file that is there
+ * already may be a link to the target's own: it is not written to. */
 static bool lay_file(const struct restoring *restoring, const struct backup_file *file)
 {
     char from[DISK_PATH], to[DISK_PATH];
@@ -152,24 +155,26 @@ static bool write_block(void *context, const struct block_head *head, struct sli
     return !restoring->has_failed && !restoring->is_done;
 }
 
+/* What is damaged in one piece may be whole in a later one, which was shipped anew. */
 static bool write_log(struct restoring *restoring, const struct chain *chain)
 {
+    bool is_damaged = false;
     for (size_t i = 0; i < chain->pieces.count && !restoring->is_done; i++) {
         const struct target_entry *piece = &chain->pieces.all[i];
         char path[DISK_PATH], last[32];
         struct piece_end end;
-        if (piece->source != chain->end.source || piece->number > restoring->next) continue;
         if (!disk_path(path, restoring->paths.log, piece->name, restoring->error, restoring->error_len) ||
-            !piece_walk(path, true, write_block, restoring, &end, restoring->error, restoring->error_len))
+            !piece_walk(path, piece_all, write_block, restoring, &end, restoring->error,
+                        restoring->error_len))
             return false;
         if (restoring->has_failed) return false;
-        if (end.is_whole || piece->is_open || restoring->is_known || restoring->next >= chain->end.next) continue;
+        if (end.is_whole || piece->is_open || is_damaged) continue;
+        is_damaged = true;
         snprintf(restoring->error, restoring->error_len,
                  "%s is damaged at byte %llu; what was there up to %s can be restored, with --at", path,
                  (unsigned long long)end.bytes, moment_put(last, restoring->restored->time_ms));
-        return false;
     }
-    return true;
+    return !is_damaged || restoring->is_known || restoring->next >= chain->end.next;
 }
 
 static bool count_table(void *context, struct slice key, struct slice value)
@@ -217,6 +222,19 @@ static bool move_up(const struct restoring *restoring, const char *folder)
     return true;
 }
 
+/* What was moved up already when somebody was interrupted over it: the marker is moved last. */
+static bool remove_moved(const struct restoring *restoring, const char *folder)
+{
+    static const char *const names[] = {"store", "journal"};
+    char path[DISK_PATH];
+    if (!store_is_data_folder(restoring->work) || store_is_data_folder(folder)) return true;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (!disk_path(path, folder, names[i], restoring->error, restoring->error_len)) return false;
+        disk_remove(path);
+    }
+    return true;
+}
+
 /* What an earlier attempt has left there is no data of anybody's. */
 static bool prepare_folder(struct restoring *restoring, const char *folder)
 {
@@ -225,13 +243,14 @@ static bool prepare_folder(struct restoring *restoring, const char *folder)
     if (!disk_path(restoring->work, folder, WORK, error, error_len) ||
         !disk_path(restoring->store_path, restoring->work, "store", error, error_len))
         return false;
+    restoring->lock = disk_lock_folder(folder, "another process restores into", error, error_len);
+    if (restoring->lock < 0 || !remove_moved(restoring, folder)) return false;
     if (!disk_is_empty(folder, WORK)) {
         snprintf(error, error_len, "the folder %s is not empty; restore into a new one", folder);
         return false;
     }
     disk_remove(restoring->work);
-    return disk_make_folder(folder, error, error_len) &&
-           disk_make_folder(restoring->work, error, error_len) &&
+    return disk_make_folder(restoring->work, error, error_len) &&
            disk_make_folder(restoring->store_path, error, error_len);
 }
 
@@ -239,7 +258,7 @@ bool backup_restore(const char *path, const char *folder, int64_t at_ms, struct 
                     char *error, size_t error_len)
 {
     struct restoring restoring = {
-        .at_ms = at_ms, .restored = restored, .error = error, .error_len = error_len};
+        .lock = -1, .at_ms = at_ms, .restored = restored, .error = error, .error_len = error_len};
     struct target_list bases;
     struct chain chain;
     size_t chosen;
@@ -259,6 +278,7 @@ bool backup_restore(const char *path, const char *folder, int64_t at_ms, struct 
                    replay(&restoring, &chain) && move_up(&restoring, folder);
             if (!fine) disk_remove(restoring.work);
         }
+        if (restoring.lock >= 0) close(restoring.lock);
         chain_free(&chain);
     }
     target_list_free(&bases);

@@ -17,10 +17,10 @@
 #include "base/log.h"
 #include "rest/rest.h"
 
-#define WORKERS       2
-#define POLL_MS       5    /* while somebody waits for a batch */
-#define REST_MS       1000 /* while nobody does */
-#define TIDY_US       10000000
+#define WORKERS 2
+#define POLL_MS 5    /* while somebody waits for a batch */
+#define REST_MS 1000 /* while nobody does */
+#define TIDY_US 10000000
 
 /* ---- answers ---- */
 
@@ -161,11 +161,11 @@ static void serve_log(void *room, struct rest_call *call)
     struct backup *backup = room;
     struct log_request *request = call->context;
     struct followers *followers = &backup->followers;
-    struct store_log_cursor cursor = follower_cursor(followers, request->follower, request->from);
+    struct log_place place = follower_place(followers, request->follower, request->from);
     struct block_head head;
     char error[600];
-    enum backup_log result = log_block(followers->store, &cursor, request->source, followers->clock,
-                                       call->reply, error, sizeof error);
+    enum backup_log result = log_block(followers->store, &place, followers_newest(followers), request->source,
+                                       followers->clock, call->reply, error, sizeof error);
     if (result == BACKUP_LOG_GONE) {
         follower_forget(followers, request->follower);
         answer_error(call, 410, "gone", error);
@@ -173,7 +173,7 @@ static void serve_log(void *room, struct rest_call *call)
         answer_error(call, 500, "internal", error);
     } else {
         ensure(block_head_read(buf_view(call->reply), &head));
-        follower_sent(followers, request->follower, &cursor, head.until_ms);
+        follower_sent(followers, request->follower, &place, head.until_ms);
         answer_bytes(call);
     }
 }
@@ -212,7 +212,10 @@ static void read_log(void *room, struct rest_call *call)
         answer_error(call, 400, "validation", "there are too many followers");
         return;
     }
-    if (!is_ours || !request->wait_ms || store_log_synced(backup->options.store) >= request->from) {
+    uint64_t synced = store_log_synced(backup->options.store);
+    bool is_far = request->from > synced + 1 && request->from > followers_newest(&backup->followers) + 1;
+    if (!is_ours || !request->wait_ms || synced >= request->from ||
+        is_far) { /* what is far is not waited for */
         rest_workers_run(backup->workers, serve_log, backup, call);
         return;
     }

@@ -4,10 +4,9 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,8 +15,9 @@
 #include "base/limits.h"
 
 #define MARKER        "quipu-backup"
+#define MARKER_NEW    MARKER ".new" /* is left where somebody is killed over it */
 #define MARKER_WORDS  "quipu backup, format "
-#define TARGET_FORMAT 1
+#define TARGET_FORMAT 2
 
 /* ---- whose folder it is ---- */
 
@@ -48,6 +48,14 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
                  "the folder %s holds no backups of quipu: its file " MARKER " says otherwise", path);
         fine = false;
     }
+    if (fine && format < TARGET_FORMAT) {
+        snprintf(
+            error, error_len,
+            "the backups in %s have format %d, which only older versions of quipu read; make new ones in another "
+            "folder",
+            path, format);
+        fine = false;
+    }
     if (fine && format > TARGET_FORMAT) {
         snprintf(error, error_len,
                  "the backups in %s have format %d, written by a newer quipu; this one reads up to %d", path,
@@ -56,6 +64,40 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
     }
     buf_free(&text);
     return fine;
+}
+
+static bool lies_in(const char *path, const char *kind, const char *folder, char *error, size_t error_len)
+{
+    snprintf(error, error_len, "%s lies in the %s %s; choose a folder outside of it", path, kind, folder);
+    return false;
+}
+
+bool backup_lies_apart(const char *path, char *error, size_t error_len)
+{
+    char rest[DISK_PATH], full[PATH_MAX], marker[DISK_PATH];
+    bool is_there = true;
+    snprintf(rest, sizeof rest, "%s", path);
+    while (!realpath(rest, full)) { /* of what is not there yet, the folder that it will be in */
+        char *slash = strrchr(rest, '/');
+        if (errno != ENOENT) return disk_refuse("reach", path, error, error_len);
+        is_there = false;
+        if (!slash)
+            strcpy(rest, ".");
+        else
+            slash[slash == rest] = '\0';
+    }
+    for (bool is_itself = is_there; full[1]; is_itself = false) {
+        if (store_is_data_folder(full) && is_itself) {
+            snprintf(error, error_len, "%s is a data folder already; choose another folder", path);
+            return false;
+        }
+        if (store_is_data_folder(full)) return lies_in(path, "data folder", full, error, error_len);
+        if (!is_itself && disk_path(marker, full, MARKER, error, error_len) && access(marker, F_OK) == 0)
+            return lies_in(path, "backups", full, error, error_len);
+        char *slash = strrchr(full, '/');
+        slash[slash == full] = '\0';
+    }
+    return true;
 }
 
 /* The marker comes last: a folder that lacks it and is not empty is somebody else's. */
@@ -73,22 +115,12 @@ static bool target_make(const char *path, char *error, size_t error_len)
 struct backup_target *backup_target_open(const char *path, char *error, size_t error_len)
 {
     struct backup_target *target = must_zero(1, sizeof *target);
-    char marker[DISK_PATH];
-    target->piece = target->lock = -1;
+    target->piece = -1;
     snprintf(target->path, sizeof target->path, "%s", path);
-    bool fine = disk_path(marker, path, MARKER, error, error_len);
-    if (fine && disk_is_empty(path, NULL)) fine = target_make(path, error, error_len);
+    target->lock = disk_lock_folder(path, "another process writes to the backups in", error, error_len);
+    bool fine = target->lock >= 0;
+    if (fine && disk_is_empty(path, MARKER_NEW)) fine = target_make(path, error, error_len);
     fine = fine && target_check(path, &target->paths, error, error_len);
-    if (fine) {
-        target->lock = open(marker, O_RDONLY | O_CLOEXEC);
-        if (target->lock < 0 || flock(target->lock, LOCK_EX | LOCK_NB) != 0) {
-            fine = false;
-            if (errno == EWOULDBLOCK)
-                snprintf(error, error_len, "another process writes to the backups in %s", path);
-            else
-                disk_refuse("lock", marker, error, error_len);
-        }
-    }
     fine = fine && disk_make_folder(target->paths.files, error, error_len) &&
            disk_make_folder(target->paths.bases, error, error_len) &&
            disk_make_folder(target->paths.log, error, error_len) &&
@@ -96,6 +128,46 @@ struct backup_target *backup_target_open(const char *path, char *error, size_t e
     if (fine) return target;
     backup_target_close(target);
     return NULL;
+}
+
+/* ---- one database, one history ---- */
+
+bool target_refuse_history(const struct backup_target *target, uint64_t next, char *error, size_t error_len)
+{
+    snprintf(
+        error, error_len,
+        "the backups in %s have another history: batch %llu is not what the database has now, as when its folder "
+        "was copied or set back; move them away, or make new ones in "
+             "another folder",
+        target->path, (unsigned long long)next - 1);
+    return false;
+}
+
+static bool is_of_source(const struct backup_target *target, const struct target_list *list, uint64_t source,
+                         char *error, size_t error_len)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->all[i].source == source) continue;
+        snprintf(
+            error, error_len,
+            "the backups in %s are of another database; each needs a folder of its own, also one that was "
+            "restored",
+            target->path);
+        return false;
+    }
+    return true;
+}
+
+bool target_is_of(const struct backup_target *target, uint64_t source, char *error, size_t error_len)
+{
+    struct target_list bases, pieces;
+    if (!target_bases(&target->paths, &bases, error, error_len)) return false;
+    bool fine = is_of_source(target, &bases, source, error, error_len);
+    target_list_free(&bases);
+    if (!fine || !target_pieces(&target->paths, &pieces, error, error_len)) return false;
+    fine = is_of_source(target, &pieces, source, error, error_len);
+    target_list_free(&pieces);
+    return fine;
 }
 
 void backup_target_close(struct backup_target *target)
@@ -108,26 +180,31 @@ void backup_target_close(struct backup_target *target)
 
 /* ---- lists ---- */
 
-/* TIME-SOURCE-NUMBER: 13 digits, 16 hexadecimal ones, 20. */
+/* TIME-SOURCE-NUMBER-MARK: 13 digits, 16 hexadecimal ones, 20, 16 hexadecimal ones. */
 static bool base_name_read(const char *name, struct target_entry *entry)
 {
     struct slice rest = slice_of(name);
     unsigned long long time, number;
     struct slice moment = slice_cut(&rest, '-'), source = slice_cut(&rest, '-');
-    if (moment.len != 13 || rest.len != 20 || !slice_to_u64(moment, INT64_MAX, &time) ||
-        !hex_read(source, &entry->source) || !slice_to_u64(rest, UINT64_MAX, &number))
+    struct slice digits = slice_cut(&rest, '-');
+    if (moment.len != 13 || digits.len != 20 || !slice_to_u64(moment, INT64_MAX, &time) ||
+        !hex_read(source, &entry->source) || !slice_to_u64(digits, UINT64_MAX, &number) ||
+        !hex_read(rest, &entry->mark))
         return false;
     entry->time_ms = (int64_t)time;
     entry->number = number;
     return true;
 }
 
-/* SOURCE-NUMBER, and perhaps .open */
+/* SOURCE-NUMBER, perhaps 16 more digits where that name was taken, and perhaps .open */
 static bool piece_name_read(const char *name, struct target_entry *entry)
 {
-    struct slice rest = slice_of(name), source = slice_cut(&rest, '-'), digits = slice_cut(&rest, '.');
+    struct slice rest = slice_of(name), whole = slice_cut(&rest, '.'), source = slice_cut(&whole, '-');
+    struct slice digits = slice_cut(&whole, '-');
     unsigned long long number;
-    if (digits.len != 20 || !hex_read(source, &entry->source) || !slice_to_u64(digits, UINT64_MAX, &number))
+    uint64_t more;
+    if ((whole.len && !hex_read(whole, &more)) || digits.len != 20 || !hex_read(source, &entry->source) ||
+        !slice_to_u64(digits, UINT64_MAX, &number))
         return false;
     entry->number = number;
     entry->is_open = slice_equal(rest, SLICE("open"));
@@ -207,8 +284,9 @@ bool target_base_write(const struct target_paths *paths, const struct backup_bas
     struct buf text = {0};
     char name[BACKUP_NAME_BYTES];
     ensure(base->time_ms >= 0 && base->time_ms <= 9999999999999);
-    snprintf(name, sizeof name, "%013lld-%016llx-%020llu", (long long)base->time_ms,
-             (unsigned long long)base->source, (unsigned long long)base->number);
+    snprintf(name, sizeof name, "%013lld-%016llx-%020llu-%016llx", (long long)base->time_ms,
+             (unsigned long long)base->source, (unsigned long long)base->number,
+             (unsigned long long)base->mark);
     base_put(&text, base, NULL);
     buf_printf(&text, "%016llx\n", (unsigned long long)hash_bytes(buf_view(&text)));
     bool fine = disk_file_put(paths->bases, name, buf_view(&text), error, error_len);

@@ -14,7 +14,7 @@ struct target_paths {
 struct backup_target {
     char path[DISK_PATH];
     struct target_paths paths;
-    int lock; /* the marker, held by who writes */
+    int lock; /* the folder, held by who writes */
     /* the open piece of the log */
     int piece;                          /* -1: none */
     char piece_name[BACKUP_NAME_BYTES]; /* that it gets in the end */
@@ -31,6 +31,7 @@ bool target_check(const char *path, struct target_paths *paths, char *error, siz
 struct target_entry {
     char name[BACKUP_NAME_BYTES];
     uint64_t source, number; /* of a base's last batch, of a piece's first one */
+    uint64_t mark;           /* of a base's last batch */
     int64_t time_ms;         /* of a base */
     bool is_open;            /* a piece that is being written, or was when somebody died */
 };
@@ -46,6 +47,11 @@ void target_list_free(struct target_list *list);
 /* The newest base's name; an empty one: there is none. */
 bool target_newest(const struct target_paths *paths, struct target_entry *base, char *error,
                    size_t error_len);
+
+/* Always false: what the target has up to this batch is not what the database has now. */
+bool target_refuse_history(const struct backup_target *target, uint64_t next, char *error, size_t error_len);
+/* False and a sentence: what the target has is another database's. */
+bool target_is_of(const struct backup_target *target, uint64_t source, char *error, size_t error_len);
 
 /* "000012.sst-0123456789abcdef": a file of a base, below files. */
 bool target_file_path(const struct target_paths *paths, const struct backup_file *file, char path[DISK_PATH],
@@ -73,16 +79,19 @@ struct piece_end {
     uint64_t bytes; /* of whole blocks */
     bool is_whole;  /* nothing stands behind them */
 };
-/* Visits its blocks up to the first one that is not whole. `reads`: what follows the heads is read, and checked. */
-bool piece_walk(const char *path, bool reads, piece_visitor *visitor, void *context, struct piece_end *end,
-                char *error, size_t error_len);
+/* Of which blocks what follows the head is read, and checked. */
+typedef bool piece_reads(void *context, const struct block_head *head);
+bool piece_all(void *context, const struct block_head *head); /* of all */
+/* Visits its blocks up to the first one that is not whole. `reads`: NULL for none. */
+bool piece_walk(const char *path, piece_reads *reads, piece_visitor *visitor, void *context,
+                struct piece_end *end, char *error, size_t error_len);
 /* Pieces that a writer has left open: what is whole of them is kept. */
 bool pieces_finish(const struct target_paths *paths, char *error, size_t error_len);
 
-/* How far the log goes behind a base without a gap. */
+/* How far the log goes behind a base without a gap, and in which pieces, in order. */
 struct chain {
     struct backup_position end;
-    struct target_list pieces; /* of all sources */
+    struct target_list pieces;
 };
 bool chain_find(const struct target_paths *paths, const struct target_entry *base, struct chain *chain,
                 char *error, size_t error_len);

@@ -80,7 +80,7 @@ static bool verify_pieces(struct verifying *verifying, char *error, size_t error
         char path[DISK_PATH], sentence[DISK_PATH + 100];
         struct piece_end end;
         if (!disk_path(path, verifying->paths.log, pieces.all[i].name, error, error_len)) continue;
-        if (!piece_walk(path, true, count_block, verifying->report, &end, verifying->error,
+        if (!piece_walk(path, piece_all, count_block, verifying->report, &end, verifying->error,
                         sizeof verifying->error)) {
             fault(verifying, verifying->error);
             continue;
@@ -96,26 +96,36 @@ static bool verify_pieces(struct verifying *verifying, char *error, size_t error
     return true;
 }
 
+/* From each base that the log behind an earlier one does not reach. */
+static bool find_moments(struct verifying *verifying, const struct target_list *bases, char *error,
+                         size_t error_len)
+{
+    struct backup_report *report = verifying->report;
+    struct chain chain;
+    for (size_t i = 0; i < bases->count; i++) {
+        const struct target_entry *base = &bases->all[i];
+        if (i && base->time_ms <= report->until_ms) continue;
+        if (!chain_find(&verifying->paths, base, &chain, error, error_len)) return false;
+        report->gaps += i > 0;
+        report->until_ms = chain.end.until_ms;
+        chain_free(&chain);
+    }
+    if (bases->count) report->from_ms = bases->all[0].time_ms;
+    return true;
+}
+
 bool backup_verify(const char *path, struct backup_report *report, struct buf *faults, char *error,
                    size_t error_len)
 {
     struct verifying verifying = {.report = report, .faults = faults};
     struct target_list bases;
-    struct chain chain;
     *report = (struct backup_report){0};
     if (!target_check(path, &verifying.paths, error, error_len) ||
         !target_bases(&verifying.paths, &bases, error, error_len))
         return false;
     verify_bases(&verifying, &bases);
     bool fine = verify_pieces(&verifying, error, error_len);
-    if (fine && bases.count) {
-        fine = chain_find(&verifying.paths, &bases.all[bases.count - 1], &chain, error, error_len);
-        if (fine) {
-            report->from_ms = bases.all[0].time_ms;
-            report->until_ms = chain.end.until_ms;
-            chain_free(&chain);
-        }
-    }
+    fine = fine && find_moments(&verifying, &bases, error, error_len);
     free(verifying.seen);
     target_list_free(&bases);
     return fine;

@@ -46,12 +46,10 @@ static bool walk_pieces(struct walking *walking, const struct target_paths *path
         const struct target_entry *piece = &pieces->all[i], *behind = piece + 1;
         char path[DISK_PATH];
         struct piece_end end;
-        if (piece->source != chain->end.source || piece->number > walking->next) continue;
-        bool is_older = i + 1 < pieces->count && behind->source == piece->source &&
-                        behind->number <= walking->next;
+        bool is_older = i + 1 < pieces->count && behind->number <= walking->next;
         if (is_older) continue;
         if (!disk_path(path, paths->log, piece->name, error, error_len) ||
-            !piece_walk(path, true, walk_block, walking, &end, error, error_len))
+            !piece_walk(path, piece_all, walk_block, walking, &end, error, error_len))
             return false;
     }
     if (walking->is_done || walking->next >= chain->end.next) return true;

@@ -265,6 +265,7 @@
 #define LIMIT_BACKUP_BASE_BYTES     (64 * 1024 * 1024) /* of a base's description: half a million files */
 #define LIMIT_BACKUP_CHECKPOINTS    4 /* of a server at a time: each holds files that the tables do not need any more */
 #define LIMIT_BACKUP_IDLE_MS        (10 * 60 * 1000) /* a checkpoint that nobody reads from is removed after this */
+#define LIMIT_BACKUP_STALE_MS       (60 * 1000) /* or after this, when another backup needs its place */
 #define LIMIT_BACKUP_FOLLOWERS      16 /* that a server knows by name */
 #define LIMIT_BACKUP_FOLLOWER_BYTES 120 /* of such a name, which is a label of /metrics */
 #define LIMIT_BACKUP_FOLLOWER_MS    (24LL * 3600 * 1000) /* one that did not ask for so long is forgotten */

@@ -30,6 +30,13 @@ static const struct flag server_flags[] = {
     {"on", "URL", "of a running 'quipu serve' (default: $QUIPU_ON, else http://127.0.0.1:8000)"},
     SIGNING_FLAGS,
 };
+static const struct flag database_flags[] = {
+    {NULL, NULL, "Where the database is:"},
+    {"on", "URL|FOLDER",
+     "a running 'quipu serve', or a data folder that none has open\n"
+     "(default: $QUIPU_ON, else http://127.0.0.1:8000)"},
+    SIGNING_FLAGS,
+};
 // clang-format on
 
 /* One letter for what is typed often. */
@@ -43,6 +50,10 @@ const struct flag *common_flags(const struct command *command, size_t *count)
     *count = 0;
     if (command->works_on_data) *count = sizeof data_flags / sizeof *data_flags;
     if (command->works_on_server) *count = sizeof server_flags / sizeof *server_flags;
+    if (command->works_on_server && command->works_on_data) {
+        *count = sizeof database_flags / sizeof *database_flags;
+        return database_flags;
+    }
     return command->works_on_server ? server_flags : data_flags;
 }
 

@@ -31,7 +31,10 @@ struct backup_job {
     struct progress progress;
     const char *target_path;
     int64_t keep_ms; /* 0: everything stays */
-    bool is_fast;
+    bool is_fast, mends;
+    bool is_refused; /* the target is another database's */
+    uint64_t lost;   /* the server has not got the log from this batch on: a new base follows; 0: it has */
+    int64_t lost_ms; /* of the last moment that is known before */
 };
 
 static bool ask_server(void *context, struct backup_ask *ask)
@@ -130,10 +133,12 @@ static void say_base(const struct backup_position *position, const struct backup
 static bool take_base(struct backup_job *job, struct backup_position *position, char *error, size_t error_len)
 {
     struct backup_progress progress = {
-        .is_fast = job->is_fast, .tell = tell, .goes_on = goes_on, .context = job};
+        .is_fast = job->is_fast, .mends = job->mends, .tell = tell, .goes_on = goes_on, .context = job};
     progress_begin(&job->progress, job->target_path, 0);
     job->progress.thing = "byte";
-    if (!backup_take_base(job->target, job->source, &progress, position, error, error_len)) return false;
+    bool taken = backup_take_base(job->target, job->source, &progress, position, error, error_len);
+    job->is_refused = progress.is_refused;
+    if (!taken) return false;
     say_base(position, &progress);
     return true;
 }
@@ -145,7 +150,8 @@ static bool forget(struct backup_job *job, const struct backup_position *positio
     return !job->keep_ms || backup_forget(job->target, position->until_ms - job->keep_ms, error, error_len);
 }
 
-/* The base, and the log that was written meanwhile; not more, since writers may be quicker than we are. */
+/* The base, and the log behind it; of a server's not more than was written meanwhile, as writers may be quicker than we
+ * are. */
 static int copy_once(struct backup_job *job)
 {
     struct backup_position position = {0};
@@ -158,7 +164,7 @@ static int copy_once(struct backup_job *job)
         before = position.next;
         result = backup_ship(job->target, job->source, &position, 0, error, sizeof error);
     } while (result == BACKUP_LOG_BLOCK && position.next > before &&
-             position.next - first < LIMIT_BACKUP_BEHIND && !is_interrupted());
+             (!job->has_service || position.next - first < LIMIT_BACKUP_BEHIND) && !is_interrupted());
     job->source->end(job->source->self);
     if (result != BACKUP_LOG_BLOCK || !backup_close_piece(job->target, error, sizeof error))
         return complain("the backup is good as it is told above, but without the log behind it: %s", error);
@@ -176,12 +182,27 @@ static void pause_us(int64_t *pause)
     *pause = *pause * 2 < PAUSE_MOST_US ? *pause * 2 : PAUSE_MOST_US;
 }
 
+static void say_lost(struct backup_job *job, const struct backup_position *position)
+{
+    struct arena arena = {0};
+    fprintf(
+        stderr,
+        "The server had not got the log behind batch %llu any more, so a new base was made: moments between "
+        "%.*s and %.*s are not known.\n",
+        (unsigned long long)(job->lost - 1), SLICE_ARG(moment_text(&arena, job->lost_ms)),
+        SLICE_ARG(moment_text(&arena, position->base_ms)));
+    job->lost = 0;
+    arena_free(&arena);
+}
+
 /* One step: a base where one is needed, else a block of the log. */
 static enum backup_log follow_step(struct backup_job *job, struct backup_position *position, char *error,
                                    size_t error_len)
 {
     if (backup_wants_base(position)) {
-        if (!take_base(job, position, error, error_len)) return BACKUP_LOG_AWAY;
+        if (!take_base(job, position, error, error_len))
+            return job->is_refused ? BACKUP_LOG_FAILED : BACKUP_LOG_AWAY;
+        if (job->lost) say_lost(job, position);
         fprintf(stderr, "Following from batch %llu on; Ctrl-C ends it.\n",
                 (unsigned long long)position->next);
         return forget(job, position, error, error_len) ? BACKUP_LOG_BLOCK : BACKUP_LOG_FAILED;
@@ -190,8 +211,8 @@ static enum backup_log follow_step(struct backup_job *job, struct backup_positio
                                          error_len);
     job->source->end(job->source->self); /* from here on the log is held for the follower */
     if (result != BACKUP_LOG_GONE) return result;
-    fprintf(stderr, "The server has not got the log behind batch %llu any more: a new base is made.\n",
-            (unsigned long long)(position->next - 1));
+    job->lost = position->next;
+    job->lost_ms = position->until_ms;
     position->source = 0;
     return BACKUP_LOG_BLOCK;
 }
@@ -230,6 +251,10 @@ static int follow(struct backup_job *job)
 
 /* ---- verifying ---- */
 
+static const char verify_advice[] =
+    "Damaged files are copied anew by 'quipu backup --mend', as far as the database still has them. What is damaged\n"
+    "in the log costs the moments from there to the next backup; a further backup does not need it.\n";
+
 static int verify(const char *target)
 {
     struct backup_report report;
@@ -244,8 +269,12 @@ static int verify(const char *target)
                counted(report.pieces, "piece").text, counted(report.faults, "fault").text);
     fwrite(line.data, 1, line.len, stdout);
     if (report.bases)
-        printf("from %.*s to %.*s\n", SLICE_ARG(moment_text(&arena, report.from_ms)),
+        printf("from %.*s to %.*s", SLICE_ARG(moment_text(&arena, report.from_ms)),
                SLICE_ARG(moment_text(&arena, report.until_ms)));
+    if (report.gaps)
+        printf(", but for %s between backups, of which nothing is known", counted(report.gaps, "gap").text);
+    if (report.bases) putchar('\n');
+    if (report.faults) fputs(verify_advice, stderr);
     buf_free(&faults);
     buf_free(&line);
     arena_free(&arena);
@@ -255,18 +284,21 @@ static int verify(const char *target)
 static int backup(const struct arguments *arguments)
 {
     struct backup_job job = {.target_path = argument_word(arguments, 0),
-                             .is_fast = argument_given(arguments, "fast")};
+                             .is_fast = argument_given(arguments, "fast"),
+                             .mends = argument_given(arguments, "mend")};
     char error[600];
     bool follows = argument_given(arguments, "follow");
     if (argument_given(arguments, "verify")) {
-        if (follows || argument_typed(arguments, "on"))
-            return complain_of_usage(
-                arguments, "--verify only reads the backups: --on and --follow make no sense beside it");
+        if (follows || job.is_fast || job.mends || argument_typed(arguments, "on") ||
+            argument_text(arguments, "keep"))
+            return complain_of_usage(arguments,
+                                     "--verify only reads the backups: no other flag makes sense beside it");
         return verify(job.target_path);
     }
     const char *keep = argument_text(arguments, "keep");
     if (keep && (!duration_parse(slice_of(keep), LIMIT_BACKUP_KEPT_MS, &job.keep_ms) || job.keep_ms <= 0))
         return complain_of_usage(arguments, "--keep must be a duration such as 12h or 35d, not '%s'", keep);
+    if (!backup_lies_apart(job.target_path, error, sizeof error)) return complain("%s", error);
     interrupts_catch();
     if (!open_source(&job, arguments, follows)) {
         job_close(&job);
@@ -288,6 +320,7 @@ static int restore(const struct arguments *arguments)
     int64_t at_ms;
     if (!argument_moment(arguments, "at", BACKUP_LATEST, &at_ms)) return EXIT_USAGE;
     const char *folder = argument_word(arguments, 1);
+    if (!backup_lies_apart(folder, error, sizeof error)) return complain("%s", error);
     if (!backup_restore(argument_word(arguments, 0), folder, at_ms, &restored, error, sizeof error))
         return complain("%s", error);
     printf("Restored %s to %s: everything up to batch %llu, of %.*s\n",
@@ -302,22 +335,25 @@ static int restore(const struct arguments *arguments)
 static const struct flag backup_flags[] = {
     {"fast", NULL, "copy without rests; by default a copy makes way for those who write meanwhile"},
     {"follow", NULL, "go on: ship what is written as it is written, until Ctrl-C"},
-    {"keep", "TIME", "remove what only moments before this time need: 35d, 12h (default: keep all)"},
+    {"keep", "TIME", "remove what only moments longer ago than this need: 35d, 12h (default: keep all)"},
+    {"mend", NULL, "read what TARGET has already, too, and copy damaged files anew"},
     {"verify", NULL, "read all backups in TARGET and compare them with their checksums"},
 };
 
 const struct command command_backup = {
     .name = "backup",
     .summary = "copy a whole database to a folder while it is written; ship its log",
-    .usage = "TARGET [--follow | --verify] [--fast] [--on URL|FOLDER]",
+    .usage = "TARGET [--follow] [--keep TIME] [--mend] [--fast] [--on URL|FOLDER]\n"
+             "       quipu backup TARGET --verify",
     .about =
-        "Makes a consistent copy of a running server's database, or of a data folder that no server has\n"
-        "open, in the folder TARGET. Writers go on meanwhile, and the copy makes way for them. TARGET may\n"
-        "hold many backups: a further one copies only files that are new. All bytes are checked against\n"
-        "checksums. An interrupted backup leaves the older ones as they are, and the next one goes on from\n"
-        "it. 'quipu restore' brings them back.\n"
+        "Makes a consistent copy of a running server's database (--on URL), or of a data folder that no\n"
+        "server has open (--on FOLDER), which is only read, in the folder TARGET. Writers go on meanwhile,\n"
+        "and the copy makes way for them. TARGET belongs to one database and may hold many backups of it: a\n"
+        "further one copies only files that are new. What is copied is checked against checksums; --verify\n"
+        "reads all that is there again. An interrupted backup leaves the older ones as they are, and the\n"
+        "next one goes on from it. 'quipu restore' brings them back.\n"
         "\n"
-        "With --follow, what is written is shipped to TARGET seconds later at most, across restarts of the\n"
+        "With --follow, what is written is shipped to TARGET less than a second later, across restarts of the\n"
         "server, and every moment since then can be restored. Functions' code is in the database and goes\n"
         "with it; their logs do not. doc/backups.md tells more.",
     .flags = backup_flags,
@@ -326,6 +362,7 @@ const struct command command_backup = {
                 "  quipu backup --on ./quipu-data /mnt/backups\n"
                 "  quipu backup --follow --on http://db.example.com:8000 /mnt/backups\n"
                 "  quipu backup --verify /mnt/backups",
+    .works_on_data = true,
     .works_on_server = true,
     .words_min = 1,
     .words_max = 1,

@@ -56,7 +56,8 @@ struct command {
     const struct command *(*grow)(const struct command *parent, size_t *count);
     const struct flow_row *operation; /* of a pattern, from which the row is made; NULL: none */
     bool works_on_data;               /* takes --on and its companions */
-    bool works_on_server;          /* the same, where it must be a server: functions and what starts them */
+    bool works_on_server;          /* the same, where it must be a server: functions and what starts them; with
+                                      both: a server, or its data folder */
     bool has_environment;          /* each flag may stand in QUIPU_NAME */
     unsigned words_min, words_max; /* arguments that are no flags */
     int (*run)(const struct arguments *arguments);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "backup/backup.h"
 #include "base/print.h"
 #include "engine/engine.h"
 #include "main/main.h"
@@ -69,6 +70,7 @@ static int salvage(const struct arguments *arguments)
     if (!data || !to)
         return complain_of_usage(arguments,
                                  "say which folder, and where to: quipu salvage --data DIR --to DIR");
+    if (!backup_lies_apart(to, error, sizeof error)) return complain("%s", error);
     if (!is_free(to)) return complain("%s is there already and not empty; it is left as it is", to);
     buf_printf(&work, "%s.salvage", to);
     buf_byte(&work, '\0');

@@ -54,8 +54,7 @@ void store_log_keep_from(struct store *store, uint64_t number)
     journal_keep_from(disk_journal(store), number);
 }
 
-/* Up to which batch the files in a folder go. */
-static bool number_of_files(const char *path, uint64_t *number, char *error, size_t error_len)
+bool store_files_number(const char *path, uint64_t *number, char *error, size_t error_len)
 {
     struct rocks_options options = {
         .folder = path, .path = path, .read_only = true, .cache_bytes = 1024 * 1024};
@@ -72,7 +71,7 @@ static bool number_of_files(const char *path, uint64_t *number, char *error, siz
 bool store_checkpoint(struct store *store, const char *path, uint64_t *number, char *error, size_t error_len)
 {
     return rocks_checkpoint(disk_rocks(store), path, error, error_len) &&
-           number_of_files(path, number, error, error_len);
+           store_files_number(path, number, error, error_len);
 }
 
 bool store_adopt(const char *folder, char *error, size_t error_len)

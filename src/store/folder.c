@@ -121,6 +121,7 @@ static bool folder_find(const struct opening *opening)
 
 struct content {
     bool marker, others;
+    bool is_restoring; /* `quipu restore` was interrupted */
 };
 
 static bool folder_look(const struct opening *opening, struct content *content)
@@ -136,6 +137,7 @@ static bool folder_look(const struct opening *opening, struct content *content)
             content->marker = true;
         } else {
             content->others = true;
+            content->is_restoring |= !strcmp(name, FOLDER_RESTORING);
         }
     }
     int failure = errno;
@@ -147,6 +149,11 @@ static bool folder_look(const struct opening *opening, struct content *content)
 static bool marker_open(const struct opening *opening, const struct content *content, int *marker)
 {
     const struct store_options *options = opening->options;
+    if (!content->marker && content->is_restoring)
+        return refuse(opening,
+                      "the folder %s is not restored yet: `quipu restore` into it was interrupted, or is at it; "
+                      "restore into it again",
+                      options->folder);
     if (!content->marker && content->others) {
         return refuse(opening, "the folder %s is not empty and holds no data of quipu; it is left as it is",
                       options->folder);
@@ -343,6 +350,16 @@ bool folder_make_ours(const char *path, char *error, size_t error_len)
     free(name);
     free(journal);
     return made;
+}
+
+bool store_is_data_folder(const char *path)
+{
+    char *name = path_join(path, MARKER_NAME), text[sizeof MARKER_WORDS] = "";
+    int marker = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    bool is = marker >= 0 && read(marker, text, sizeof text - 1) > 0 && !strcmp(text, MARKER_WORDS);
+    if (marker >= 0) close(marker);
+    free(name);
+    return is;
 }
 
 bool folder_is_store(const char *store_path)

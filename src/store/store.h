@@ -143,9 +143,14 @@ void store_log_keep_from(struct store *store, uint64_t number);
 /* Brings everything to the tables' files and links them into a new folder at the path, on the same file system.
  * *number: up to which batch it has everything. */
 bool store_checkpoint(struct store *store, const char *path, uint64_t *number, char *error, size_t error_len);
+#define FOLDER_RESTORING "quipu-restoring" /* is in a folder while it is made of a backup */
 /* Makes a data folder of such files, which have been brought to FOLDER/store; its log begins anew. The folder is not
  * one of ours before, and is one only when everything is done. */
 bool store_adopt(const char *folder, char *error, size_t error_len);
+/* Up to which batch the tables' files in FOLDER/store go, while nobody writes to them. */
+bool store_files_number(const char *path, uint64_t *number, char *error, size_t error_len);
+/* Whether this is a data folder, of whatever format. */
+bool store_is_data_folder(const char *path);
 /* The batch of such bytes, which stay the caller's. False: they are none. */
 bool store_batch_from_bytes(struct slice bytes, struct store_batch *batch);
 

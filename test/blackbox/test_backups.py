@@ -4,6 +4,7 @@ import datetime
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -206,7 +207,7 @@ def test_verify_finds_every_flipped_byte(target):
         with open(path, "wb") as file:
             file.write(kept[:len(kept) // 2] + bytes([kept[len(kept) // 2] ^ 8]) + kept[len(kept) // 2 + 1:])
         damaged = run_quipu("backup", "--verify", target)
-        assert damaged.returncode == 1 and name in damaged.stdout, folder
+        assert damaged.returncode == 1 and name in damaged.stdout and "--mend" in damaged.stderr, folder
         with open(path, "wb") as file:
             file.write(kept)
     assert backup("--verify", target).stdout == sound.stdout
@@ -281,7 +282,7 @@ def test_a_follower_goes_on_after_either_side_was_killed(target, tmp_path):
     assert " 0 faults" in backup("--verify", target).stdout
 
 
-def test_a_follower_whose_log_is_gone_makes_a_new_base_and_only_admins_may(target, tmp_path):
+def test_only_admins_may_and_a_target_belongs_to_one_database(target, tmp_path):
     keys = tmp_path / "keys.ini"
     keys.write_text("".join(f"[{role}]\naws_access_key_id = AKID{role}\naws_secret_access_key = some/secret\n"
                             f"role = {role}\n" for role in ("admin", "data")))
@@ -301,13 +302,126 @@ def test_a_follower_whose_log_is_gone_makes_a_new_base_and_only_admins_may(targe
         assert refused.returncode == 1 and "has the role data, which may not use" in refused.stderr
         unsigned = run_quipu("backup", "--on", second.url, target)
         assert unsigned.returncode == 1
+        other = run_quipu("backup", "--on", second.url, target, env=admin)
+        assert other.returncode == 1 and "are of another database" in other.stderr
         with Follower(second.url, target, admin) as follower:
-            follower.await_said("any more: a new base is made")
-            until(lambda: follower.said().count("Following from batch") == 2)
-            put(client, "of", 3)
-            until(lambda: restored(target) == {("of", 3)})
-            assert follower.end() == 0
+            until(lambda: follower.process.poll() is not None)
+            assert follower.end() == 1
+            assert "are of another database" in follower.said() and "any more" not in follower.said()
+        assert restored(target) == {("of", 1)}
+        backup_of_second = run_quipu("backup", "--on", second.url, str(tmp_path / "other"), env=admin)
+        assert backup_of_second.returncode == 0, backup_of_second.stderr
+        assert restored(tmp_path / "other") == {("of", 2)}
     assert " 0 faults" in backup("--verify", target).stdout
+
+
+def test_a_data_folder_that_was_set_back_is_not_mixed_with_what_it_was(target, tmp_path):
+    data, earlier = str(tmp_path / "data"), str(tmp_path / "earlier")
+
+    def follow(keys, is_refused=False):
+        with Quipu("--data", data) as server:
+            client = boto_client(server.url)
+            if not os.path.isdir(earlier):
+                create_table(client, TABLE)
+            with Follower(server.url, target) as follower:
+                if is_refused:
+                    until(lambda: follower.process.poll() is not None)
+                    return follower.process.returncode, follower.said()
+                follower.await_said("Following")
+                for key in keys:
+                    put(client, key)
+                until(lambda: lag(server) == 0)
+                return follower.end(), follower.said()
+
+    assert follow(["first"])[0] == 0
+    shutil.copytree(data, earlier)
+    assert follow([f"old-{n}" for n in range(8)])[0] == 0
+    whole = restored(target)
+    for keys in ([], ["new-0"], [f"new-{n}" for n in range(12)]):
+        shutil.rmtree(data)
+        shutil.copytree(earlier, data)
+        with Quipu("--data", data) as server:
+            for key in keys:
+                put(boto_client(server.url), key)
+        status, said = follow([], is_refused=True)
+        assert status == 1 and "have another history" in said, said
+        refused = run_quipu("backup", "--on", data, target)
+        assert refused.returncode == 1 and "have another history" in refused.stderr
+        assert restored(target) == whole and " 0 faults" in backup("--verify", target).stdout
+
+
+def test_nothing_is_put_into_a_data_folder_or_into_backups(target, tmp_path):
+    data = tmp_path / "data"
+    with Quipu("--data", str(data)) as server:
+        create_table(boto_client(server.url), TABLE)
+        put(boto_client(server.url), "a", 1)
+        for place in ("journal/b", "copies", "copies/b", "new/er"):
+            refused = run_quipu("backup", "--on", server.url, str(data / place))
+            assert refused.returncode == 1 and f"lies in the data folder {data};" in refused.stderr, place
+        link = tmp_path / "link"
+        link.symlink_to(data / "journal")
+        assert "lies in the data folder" in run_quipu("backup", "--on", server.url, str(link / "b")).stderr
+        backup("--on", server.url, target)
+        assert server.stop() == 0
+    before = sorted(str(path) for path in data.rglob("*"))
+    for command in (("backup", "--on", str(data), str(data / "kept")),
+                    ("restore", target, str(data / "x")),
+                    ("salvage", "--data", str(data), "--to", str(data / "x"))):
+        refused = run_quipu(*command)
+        assert refused.returncode == 1 and "lies in the data folder" in refused.stderr, command
+    refused = run_quipu("restore", target, str(data))
+    assert refused.returncode == 1 and "is a data folder already" in refused.stderr
+    for command in (("restore", target, os.path.join(target, "x")),
+                    ("backup", "--on", str(data), os.path.join(target, "log", "x"))):
+        refused = run_quipu(*command)
+        assert refused.returncode == 1 and f"lies in the backups {target};" in refused.stderr, command
+    assert sorted(str(path) for path in data.rglob("*")) == before
+    file = tmp_path / "file"
+    file.write_text("mine")
+    refused = run_quipu("restore", target, str(file))
+    assert refused.returncode == 1 and f"{file} is not a folder" in refused.stderr
+    assert restored(target) == {("a", 1)}
+
+
+def test_a_folder_is_only_read(target, tmp_path):
+    """Also behind a kill, when its log has more than its tables."""
+    data = tmp_path / "data"
+    with Quipu("--data", str(data)) as server:
+        create_table(boto_client(server.url), TABLE)
+        for number in range(20):
+            if number == 10:
+                middle = now()
+                until(lambda: now() > middle + 1)
+            put(boto_client(server.url), f"a{number}", number)
+        server.kill()
+    before = {path: path.stat().st_mtime_ns for path in data.rglob("*")}
+    backup("--on", str(data), target)
+    assert {path: path.stat().st_mtime_ns for path in data.rglob("*")} == before
+    assert restored(target) == {(f"a{number}", number) for number in range(20)}
+    assert restored(target, "--at", moment(middle)) == {(f"a{number}", number) for number in range(10)}
+    backup("--on", str(data), target)
+    with Quipu("--data", str(data)) as server:
+        put(boto_client(server.url), "more", 20)
+        backup("--on", server.url, target)
+    assert len(restored(target)) == 21
+    assert " 0 faults" in backup("--verify", target).stdout
+
+
+def test_an_interrupted_restore_is_no_data_folder_and_can_be_done_again(target, tmp_path):
+    with Quipu() as server:
+        create_table(boto_client(server.url), TABLE)
+        put(boto_client(server.url), "a", 1)
+        backup("--on", server.url, target)
+    folder = tmp_path / "r"
+    assert run_quipu("restore", target, str(folder)).returncode == 0
+    work = folder / "quipu-restoring"
+    work.mkdir()
+    (folder / "quipu").rename(work / "quipu")  # as it is before the last step
+    (folder / "journal").rename(work / "journal")
+    refused = run_quipu("serve", "--data", str(folder), "--port", "0")
+    assert refused.returncode == 1 and "`quipu restore` into it was interrupted" in refused.stderr
+    assert run_quipu("restore", target, str(folder)).returncode == 0
+    assert run_quipu("check", "--data", str(folder)).returncode == 0
 
 
 def test_every_second_that_is_kept_can_be_restored(tmp_path):
@@ -349,6 +463,8 @@ def test_keep_forgets_what_is_too_old_and_leaves_the_rest(target):
     assert " 0 faults" in backup("--verify", target).stdout
     assert restored(target) == {("a", 3)}
     assert run_quipu("backup", "--keep", "soon", target).returncode == 2
+    assert run_quipu("backup", "--verify", "--keep", "30h", target).returncode == 2
+    assert "--on URL|FOLDER       a running 'quipu serve', or a data folder" in run_quipu("backup", "--help").stdout
 
 
 def hook(server, body):

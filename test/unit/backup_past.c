@@ -158,7 +158,7 @@ TEST(past_copies_on_disk_outlive_the_process)
 TEST(past_copies_in_memory_are_bounded)
 {
     struct study study;
-    char name[16];
+    char name[24];
     study_open(&study, false);
     for (int i = 0; i < LIMIT_MEMORY_BACKUPS; i++) {
         snprintf(name, sizeof name, "copy-%d", i);

@@ -25,8 +25,11 @@ static void hall_open(struct hall *hall, int64_t keep_ms)
     hall->store = store_open_disk(&options, error, sizeof error);
     CHECK_TEXT(slice_of(error), "");
     ensure(hall->store);
-    hall->backup = backup_open(&(struct backup_options){
-        .store = hall->store, .folder = hall->data, .clock = &clock_system, .keep_ms = keep_ms, .is_served = true});
+    hall->backup = backup_open(&(struct backup_options){.store = hall->store,
+                                                        .folder = hall->data,
+                                                        .clock = &clock_system,
+                                                        .keep_ms = keep_ms,
+                                                        .is_served = true});
 }
 
 static void hall_close(struct hall *hall)
@@ -161,6 +164,32 @@ TEST(server_checkpoints_are_gone_with_it_and_those_of_one_that_was_killed_at_the
     hall.backup = backup_open(
         &(struct backup_options){.store = hall.store, .folder = hall.data, .clock = &clock_system});
     CHECK(access(copies, F_OK) != 0);
+    hall_close(&hall);
+}
+
+TEST(server_checkpoints_that_nobody_reads_from_give_way_when_their_place_is_needed)
+{
+    struct hall hall;
+    struct followers followers;
+    struct buf made = {0};
+    char error[500] = "", path[DISK_PATH], first[17];
+    hall_open(&hall, 0);
+    write_some(&hall, 1);
+    followers_init(&followers, hall.store, &clock_system, hall.data);
+    for (int i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++)
+        CHECK(checkpoint_add(&followers, "", hall.data, &made, error, sizeof error));
+    CHECK(!checkpoint_add(&followers, "", hall.data, &made, error, sizeof error));
+    CHECK(slice_contains(slice_of(error), SLICE("4 backups are being made already")));
+    for (int i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++)
+        followers.checkpoints[i].used_us -= (LIMIT_BACKUP_STALE_MS + 1000 * (i == 2)) * 1000LL + 1;
+    strcpy(first, followers.checkpoints[2].id); /* the one that was not used for the longest time */
+    CHECK(checkpoint_find(&followers, slice_of(followers.checkpoints[1].id), SLICE("CURRENT"), path, error,
+                          sizeof error)); /* it is used now */
+    CHECK(checkpoint_add(&followers, "", hall.data, &made, error, sizeof error));
+    CHECK(!checkpoint_find(&followers, slice_of(first), SLICE("CURRENT"), path, error, sizeof error));
+    CHECK(slice_contains(slice_of(error), SLICE("make the backup again")));
+    followers_free(&followers);
+    buf_free(&made);
     hall_close(&hall);
 }
 

@@ -1,13 +1,17 @@
 /* Targets of backups: what is copied, what is found again, what is called damage, and what an interruption leaves. */
 #include <fcntl.h>
 #include <ftw.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "backup/local.h"
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/random.h"
 #include "unit/test.h"
 
 /* ---- a store, a target, and a clock that moves by hand ---- */
@@ -228,6 +232,11 @@ TEST(backup_between_two_bases_without_log_nothing_is_known)
     CHECK_TEXT(lab_restore(&lab, 1002500),
                "the backups do not know what was there at 1970-01-01T00:16:42.500Z: nothing is known between "
                "1970-01-01T00:16:41.000Z and 1970-01-01T00:16:43.000Z");
+    struct backup_report report;
+    struct buf faults = {0};
+    char error[500];
+    CHECK(backup_verify(lab.target, &report, &faults, error, sizeof error));
+    CHECK_INT(report.gaps, 1);
     CHECK_TEXT(lab_restore(&lab, 1001000), "a=1 ");
     CHECK_TEXT(lab_restore(&lab, 1003000), "a=3 ");
     lab_free(&lab);
@@ -259,6 +268,17 @@ TEST(backup_flipped_bits_are_found_and_not_restored)
     flip(found, 200);
     CHECK_INT(lab_faults(&lab), 1);
     CHECK(slice_contains(lab_restore(&lab, BACKUP_LATEST), SLICE("is damaged: it has not the checksum")));
+    /* A further backup believes what is there, unless it is to mend that. */
+    for (int mends = 0; mends < 2; mends++) {
+        struct backup_progress progress = {.mends = mends};
+        char error[500];
+        target = lab_target(&lab);
+        position = (struct backup_position){0};
+        CHECK(backup_take_base(target, lab.source, &progress, &position, error, sizeof error));
+        backup_target_close(target);
+        CHECK_INT(lab_faults(&lab), !mends);
+    }
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=3 ");
     lab_free(&lab);
 }
 
@@ -294,7 +314,7 @@ TEST(backup_an_open_piece_is_good_up_to_its_last_whole_block)
     /* Somebody who has listed it before finds it all the same. */
     uint64_t batches = 0;
     struct piece_end end;
-    CHECK(piece_walk(path, true, count_batches, &batches, &end, error, sizeof error));
+    CHECK(piece_walk(path, piece_all, count_batches, &batches, &end, error, sizeof error));
     CHECK_INT(batches, 1);
     CHECK(backup_target_position(target, &again, error, sizeof error));
     CHECK_INT(again.next, position.next);
@@ -349,7 +369,7 @@ TEST(backup_folders_of_others_are_left_alone)
     backup_target_close(target);
     CHECK(slice_contains(lab_restore(&lab, BACKUP_LATEST), SLICE("there is no backup in")));
     ensure(disk_path(path, lab.target, "quipu-backup", error, sizeof error));
-    CHECK(disk_file_put(lab.target, "quipu-backup", SLICE("quipu backup, format 2\n"), error, sizeof error));
+    CHECK(disk_file_put(lab.target, "quipu-backup", SLICE("quipu backup, format 3\n"), error, sizeof error));
     CHECK(!backup_target_open(lab.target, error, sizeof error));
     CHECK(slice_contains(slice_of(error), SLICE("written by a newer quipu")));
     lab_free(&lab);
@@ -386,8 +406,146 @@ TEST(backup_what_is_too_old_is_forgotten_and_the_rest_stays)
     lab_free(&lab);
 }
 
-/* A restored folder is another source: its backups may go to the same target. */
-TEST(backup_of_a_restored_folder_goes_on_in_the_same_target)
+struct rival {
+    struct lab *lab;
+    pthread_t thread;
+    useconds_t pause_us;
+    bool is_done;
+    char error[500];
+};
+
+static void *restore_beside_others(void *context)
+{
+    struct rival *rival = context;
+    struct backup_restored restored;
+    usleep(rival->pause_us);
+    rival->is_done = backup_restore(rival->lab->target, rival->lab->restored, BACKUP_LATEST, &restored,
+                                    rival->error, sizeof rival->error);
+    return NULL;
+}
+
+/* One of them comes to its end, the others are refused, and what all of them would link to stays as it is. */
+TEST(backup_restores_into_one_folder_at_once_leave_the_backup_as_it_is)
+{
+    enum { RIVALS = 4, ROUNDS = 10, STEP_US = 2000 };
+    struct lab lab;
+    struct backup_position position;
+    lab_init(&lab);
+    for (char key[] = "a"; key[0] < 'f'; key[0]++) lab_put(&lab, key, "1");
+    struct backup_target *target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    backup_target_close(target);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct rival rivals[RIVALS];
+        int done = 0;
+        for (unsigned i = 0; i < RIVALS; i++) {
+            rivals[i] = (struct rival){.lab = &lab, .pause_us = i * round * STEP_US};
+            ensure(pthread_create(&rivals[i].thread, NULL, restore_beside_others, &rivals[i]) == 0);
+        }
+        for (unsigned i = 0; i < RIVALS; i++) {
+            pthread_join(rivals[i].thread, NULL);
+            done += rivals[i].is_done;
+            struct slice error = slice_of(rivals[i].error);
+            CHECK(rivals[i].is_done || slice_contains(error, SLICE("another process restores into")) ||
+                  slice_contains(error, SLICE("is not empty")));
+        }
+        CHECK_INT(done, 1);
+        CHECK_INT(lab_faults(&lab), 0);
+        disk_remove(lab.restored);
+    }
+    lab_free(&lab);
+}
+
+TEST(backup_a_file_that_is_there_is_not_written_to)
+{
+    struct lab lab;
+    char error[500], one[DISK_PATH], other[DISK_PATH];
+    struct buf text = {0};
+    uint64_t hash;
+    lab_init(&lab);
+    ensure(disk_path(one, lab.folder, "one", error, sizeof error));
+    ensure(disk_path(other, lab.folder, "other", error, sizeof error));
+    CHECK(disk_file_put(lab.folder, "one", SLICE("of somebody"), error, sizeof error));
+    ensure(link(one, other) == 0);
+    CHECK(!disk_file_copy(one, other, &hash, error, sizeof error));
+    CHECK(slice_contains(slice_of(error), SLICE("File exists")));
+    strcat(other, ".new"); /* what is written before it gets its name is somebody's link here */
+    ensure(link(one, other) == 0);
+    CHECK(disk_file_put(lab.folder, "other", SLICE("of mine"), error, sizeof error));
+    CHECK(disk_file_read(one, 0, 100, &text, error, sizeof error));
+    CHECK_TEXT(buf_view(&text), "of somebody");
+    buf_free(&text);
+    lab_free(&lab);
+}
+
+static void full_disk(rlim_t bytes)
+{
+    struct rlimit limit;
+    ensure(getrlimit(RLIMIT_FSIZE, &limit) == 0);
+    limit.rlim_cur = bytes;
+    ensure(setrlimit(RLIMIT_FSIZE, &limit) == 0);
+}
+
+/* A disk that is full while a block is written: a file may not become longer, so that half of it is there. */
+TEST(backup_what_did_not_fit_is_cut_off_before_more_is_appended)
+{
+    struct lab lab;
+    struct backup_position position, again;
+    char value[20000], error[500];
+    struct random random = {0};
+    lab_init(&lab);
+    random_seed(&random, 7);
+    lab_put(&lab, "a", "1");
+    struct backup_target *target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    for (int round = 0; round < 3; round++) {
+        if (round != 1) { /* else nothing of the piece is there before it */
+            lab_put(&lab, "b", "1");
+            lab_ship(&lab, target, &position);
+        } else {
+            CHECK(backup_close_piece(target, error, sizeof error));
+        }
+        for (size_t i = 0; i + 1 < sizeof value; i++) value[i] = (char)('A' + random_next(&random) % 26);
+        value[sizeof value - 1] = '\0';
+        lab_put(&lab, "c", value);
+        signal(SIGXFSZ, SIG_IGN);
+        full_disk((target->piece < 0 ? 0 : target->piece_bytes) + 5000);
+        enum backup_log result = backup_ship(target, lab.source, &position, 0, error, sizeof error);
+        full_disk(RLIM_INFINITY);
+        CHECK_INT(result, BACKUP_LOG_FAILED);
+        CHECK(slice_contains(slice_of(error), SLICE("cannot write the log in")));
+        CHECK_INT(lab_faults(&lab), 0);
+        lab_put(&lab, "d", "1");
+        if (round == 2) break; /* closed behind it */
+        lab_ship(&lab, target, &position);
+        CHECK_INT(position.next, store_log_synced(lab.store) + 1);
+    }
+    backup_target_close(target);
+    CHECK_INT(lab_faults(&lab), 0);
+    target = lab_target(&lab);
+    CHECK(backup_target_position(target, &again, error, sizeof error));
+    CHECK_INT(again.next, position.next);
+    lab_ship(&lab, target, &again);
+    backup_target_close(target);
+    CHECK_INT(lab_faults(&lab), 0);
+    struct backup_restored restored;
+    CHECK(backup_restore(lab.target, lab.restored, BACKUP_LATEST, &restored, error, sizeof error));
+    CHECK_INT(restored.number, store_log_synced(lab.store));
+    lab_free(&lab);
+}
+
+static void lab_refuse(struct lab *lab, struct backup_target *target, const char *part)
+{
+    struct backup_progress progress = {0};
+    struct backup_position position = {0};
+    char error[500] = "";
+    CHECK(!backup_take_base(target, lab->source, &progress, &position, error, sizeof error));
+    CHECK(slice_contains(slice_of(error), slice_of(part)));
+    CHECK(progress.is_refused);
+}
+
+/* A restored folder has a log of its own. */
+TEST(backup_of_another_database_is_refused)
 {
     struct lab lab;
     struct backup_position position;
@@ -397,7 +555,6 @@ TEST(backup_of_a_restored_folder_goes_on_in_the_same_target)
     lab_put(&lab, "a", "1");
     struct backup_target *target = lab_target(&lab);
     lab_base(&lab, target, &position);
-    uint64_t first = position.source;
     lab_close_store(&lab);
     CHECK(backup_restore(lab.target, lab.restored, BACKUP_LATEST, &restored, error, sizeof error));
     CHECK_INT(restored.number, 1);
@@ -405,11 +562,85 @@ TEST(backup_of_a_restored_folder_goes_on_in_the_same_target)
     strcat(lab.restored, "2");
     lab_open_store(&lab);
     lab_put(&lab, "b", "2");
-    lab_base(&lab, target, &position);
-    CHECK(position.source != first);
+    lab_refuse(&lab, target, "are of another database");
+    CHECK_INT(backup_ship(target, lab.source, &position, 0, error, sizeof error), BACKUP_LOG_GONE);
     backup_target_close(target);
-    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=1 b=2 ");
-    CHECK_TEXT(lab_restore(&lab, 1001000), "a=1 ");
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=1 ");
+    lab_free(&lab);
+}
+
+static void lab_copy_data(struct lab *lab, const char *from, const char *to)
+{
+    char command[400];
+    snprintf(command, sizeof command, "rm -rf %s/%s && cp -r %s/%s %s/%s", lab->folder, to, lab->folder, from,
+             lab->folder, to);
+    ensure(system(command) == 0);
+}
+
+/* The same numbers, once more: before what the target has, up to it, and beyond it. */
+TEST(backup_of_a_folder_that_was_set_back_is_refused)
+{
+    for (int more = 0; more < 4; more++) {
+        struct lab lab;
+        struct backup_position position, again;
+        char error[500];
+        lab_init(&lab);
+        lab_put(&lab, "a", "1");
+        lab_close_store(&lab);
+        lab_copy_data(&lab, "data", "earlier");
+        lab_open_store(&lab);
+        struct backup_target *target = lab_target(&lab);
+        lab_base(&lab, target, &position);
+        lab_put(&lab, "a", "old");
+        lab_put(&lab, "b", "old");
+        lab_ship(&lab, target, &position);
+        lab_close_store(&lab);
+        lab_copy_data(&lab, "earlier", "data");
+        lab_open_store(&lab);
+        for (int i = 0; i < more; i++) lab_put(&lab, "a", "new");
+        again = position;
+        enum backup_log shipped = backup_ship(target, lab.source, &again, 0, error, sizeof error);
+        CHECK_INT(shipped, more < 2 ? BACKUP_LOG_GONE : BACKUP_LOG_FAILED);
+        if (more >= 2) CHECK(slice_contains(slice_of(error), SLICE("have another history: batch 3 is not")));
+        lab_refuse(&lab, target, "have another history: batch 3 is not");
+        backup_target_close(target);
+        CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=old b=old ");
+        CHECK_INT(lab_faults(&lab), 0);
+        lab_free(&lab);
+    }
+}
+
+/* Pieces of two histories of which the numbers fit, in one folder: somebody has copied them there. */
+TEST(backup_pieces_of_another_history_are_never_laid_over_a_base)
+{
+    struct lab lab;
+    struct backup_position position;
+    char command[400];
+    lab_init(&lab);
+    lab_put(&lab, "a", "1");
+    lab_close_store(&lab);
+    lab_copy_data(&lab, "data", "earlier");
+    lab_open_store(&lab);
+    struct backup_target *target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    lab_put(&lab, "b", "old");
+    for (int i = 0; i < 4; i++) lab_put(&lab, "c", "old"); /* one block, of batches 2 to 6 */
+    lab_ship(&lab, target, &position);
+    backup_target_close(target);
+    lab_close_store(&lab);
+    lab_copy_data(&lab, "target", "old");
+    disk_remove(lab.target);
+    lab_copy_data(&lab, "earlier", "data");
+    lab_open_store(&lab);
+    for (int i = 0; i < 2; i++) lab_put(&lab, "a", "new"); /* batches 2 and 3 */
+    target = lab_target(&lab);
+    lab_base(&lab, target, &position);
+    lab_put(&lab, "a", "newer");
+    lab_ship(&lab, target, &position);
+    backup_target_close(target);
+    snprintf(command, sizeof command, "cp %s/old/log/* %s/log/", lab.folder, lab.target);
+    ensure(system(command) == 0);
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=newer ");
     lab_free(&lab);
 }
 
@@ -428,7 +659,7 @@ TEST(backup_no_bit_of_a_block_can_be_flipped)
     block_add(&writer, 5, SLICE("one"));
     block_add(&writer, 6, SLICE(""));
     block_add(&writer, 7, SLICE("three"));
-    block_finish(&writer, 77, 4, 9, &block);
+    CHECK(block_finish(&writer, 77, 4, 5, 9, &block) == batch_mark(7, SLICE("three")));
     CHECK(block_head_read(buf_view(&block), &head));
     CHECK(block_visit(&head, slice_from(buf_view(&block), BLOCK_HEAD), add_up, &sum));
     CHECK_INT(sum, 15000 + 18 + 8);
@@ -452,7 +683,8 @@ TEST(backup_names_from_outside_are_files_or_nothing)
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++) CHECK(!disk_name_is_plain(slice_of(odd[i])));
     CHECK(disk_name_is_plain(SLICE("MANIFEST-000004")));
     struct slice text = SLICE(
-        "{\"source\":\"0000000000000001\",\"number\":1,\"time\":2,\"files\":[{\"name\":\"../../x\","
+        "{\"source\":\"0000000000000001\",\"mark\":\"0000000000000001\",\"number\":1,"
+        "\"time\":2,\"files\":[{\"name\":\"../../x\","
         "\"bytes\":1,\"mark\":\"0000000000000001\",\"checksum\":\"0000000000000001\"}]}");
     CHECK(!base_parse(text, &base, id));
     CHECK(!base_parse(SLICE("[]"), &base, id));
