@@ -28,6 +28,7 @@
 
 #include "base/fail.h"
 #include "store/batch.h"
+#include "store/folder.h"
 #include "store/overlay.h"
 #include "store/rocks.h"
 #include "store/rocks_options.h"
@@ -322,26 +323,45 @@ static bool apply_one(void *context, const struct journal_batch *found)
     return store_batch_from_bytes(found->payload, &batch) && store_write(context, &batch, false) == STORE_OK;
 }
 
+/* What the tables and the log are known to have had, and now have not. */
+static void tell_lost_batches(struct store_salvage *out, const struct salvage_log *log, uint64_t noted,
+                              uint64_t last)
+{
+    uint64_t known = log->known > noted ? log->known : noted;
+    if (known > last)
+        tell(out, "the writes of the batches %llu to %llu, if not more, are lost",
+             (unsigned long long)last + 1, (unsigned long long)known);
+}
+
 /* Whether the log can be laid over the tables (S12). */
 static bool log_fits(struct salvaged *salvaged, const char *path, struct salvage_log *log)
 {
     struct store_salvage *out = salvaged->out;
     struct rocks_mark mark = {0};
     struct stat status;
+    struct folder_log noted = folder_read_log(salvaged->lock);
     bool knows_mark = rocks_mark_on_disk(salvaged->rocks, &mark);
     rocks_forget_failure(salvaged->rocks);
+    *log = (struct salvage_log){0};
     if (stat(path, &status) != 0) {
-        if (mark.number)
+        if (mark.number || noted.id)
             tell(out, "%s is missing: what came behind batch %llu is lost", path,
                  (unsigned long long)mark.number);
+        tell_lost_batches(out, log, noted.last, mark.number);
         return false;
     }
     salvage_log_read(path, log, NULL, NULL);
     if (!log->is_whole)
         tell(out, "the log is damaged: %s; it can be read up to batch %llu, and %llu bytes are left out",
              log->words, (unsigned long long)log->last, (unsigned long long)log->left_bytes);
-    if (!log->last) return false;
-    if (knows_mark ? log->first <= mark.number + 1 && log->last >= mark.number : log->is_whole) return true;
+    uint64_t id = mark.journal ? mark.journal : noted.id;
+    if (id && log->id && log->id != id) {
+        tell(out, "%s belongs to another data folder: it is left out", path);
+        *log = (struct salvage_log){0};
+    }
+    bool fits = knows_mark ? salvage_log_fits(log, mark.number) : log->last && log->is_whole;
+    tell_lost_batches(out, log, noted.last, fits ? log->last : mark.number);
+    if (fits || !log->last || (noted.is_unsynced && log->is_whole)) return fits;
     tell(out, "the log has batches %llu to %llu, and the tables have everything up to %llu: it is left out",
          (unsigned long long)log->first, (unsigned long long)log->last, (unsigned long long)mark.number);
     return false;

@@ -394,7 +394,8 @@ TEST(a_journal_that_its_store_needs_must_be_there_and_its_own)
     is_refused(folder, "journal is missing");
     char *theirs = path_in(other, "journal"), *ours = path_in(folder, "journal");
     ensure(rename(theirs, ours) == 0);
-    is_refused(folder, "belongs to another data folder");
+    is_refused(folder, "belongs to another data folder; its tables have everything up to batch 3, and what was "
+                       "written from batch 4 on would be lost");
     ensure(rename(ours, theirs) == 0 && mkdir(ours, 0700) == 0);
     is_refused(folder, "journal is empty");
     ensure(rmdir(ours) == 0);

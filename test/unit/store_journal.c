@@ -142,6 +142,31 @@ TEST(what_is_released_is_used_again_and_the_number_is_not_forgotten)
     disk_free(disk);
 }
 
+/* Else a power cut could leave no batch at all, as if they had been taken away. */
+TEST(what_is_released_leaves_a_batch_that_is_synced)
+{
+    struct disk *disk = disk_new();
+    struct random random;
+    struct journal *journal = must_open(disk);
+    random_seed(&random, 1);
+    append_many(journal, 1);
+    while (disk_find(disk, "0000000000000002.journal") == NULL) CHECK_INT(append(journal, false), JOURNAL_OK);
+    journal_release(journal, journal_last(journal));
+    CHECK_INT(journal_first(journal), 1);
+    disk_cut(disk, &random);
+    disk->fail_at = 1; /* the process has ended, too */
+    journal_close(journal);
+    disk->fail_at = 0;
+    journal = must_open(disk);
+    CHECK(!journal_has_lost_last(journal));
+    CHECK(journal_last(journal) > 1);
+    append_many(journal, 20);
+    journal_release(journal, journal_last(journal));
+    CHECK(journal_first(journal) > 1);
+    journal_close(journal);
+    disk_free(disk);
+}
+
 TEST(numbers_that_the_store_has_are_skipped)
 {
     struct disk *disk = disk_new();
