@@ -293,5 +293,7 @@ bool journal_replay(struct journal *journal, uint64_t from, journal_visitor *vis
                                 (unsigned long long)walk.next);
         }
     }
-    return true;
+    return walk.next == journal->next ||
+           journal_fail(journal, "%s: the batches %llu to %llu are missing", journal->folder,
+                        (unsigned long long)walk.next, (unsigned long long)journal->next - 1);
 }

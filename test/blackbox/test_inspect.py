@@ -122,8 +122,8 @@ def test_a_lost_log_is_found_by_all_who_open_it(folder, tmp_path, what):
     for command in [["check"], ["show"], ["show", "--log"]]:
         result = run_quipu(*command, "--data", str(data))
         assert (result.returncode, result.stdout) == (1, ""), result
-        assert f"journal is {'missing' if what == 'the folder' else 'empty'}; its tables have everything up to batch 0, " \
-               "and the writes of the batches 1 to " in result.stderr
+        assert f"journal is {'missing' if what == 'the folder' else 'empty'}; its tables have everything up to " \
+               "batch 0, and the writes of the batches 1 to " in result.stderr
     with pytest.raises(StartError, match="would be lost"):
         Quipu("--data", str(data)).__enter__()
     result = run_quipu("salvage", "--data", str(data), "--to", str(tmp_path / "new"))
