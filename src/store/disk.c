@@ -19,6 +19,7 @@
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "store/disk_filler.h"
 #include "store/disk_keeper.h"
@@ -408,8 +409,15 @@ bool disk_begin_log(struct store *rocks, char *error, size_t error_len)
 static bool take_over(struct opening *opening)
 {
     struct disk *disk = opening->disk;
-    return disk_begin_log(disk->content, opening->error, opening->error_len) &&
-           folder_raise_format(&disk->folder, opening->error, opening->error_len);
+    int from = disk->folder.format;
+    if (!disk_begin_log(disk->content, opening->error, opening->error_len) ||
+        !folder_raise_format(&disk->folder, opening->error, opening->error_len))
+        return false;
+    log_line(
+        "the data folder %s has been brought from format %d to %d: its log is in %s now, and older versions of quipu "
+        "cannot open it any more",
+        disk->folder.path, from, disk->folder.format, disk->folder.journal_path);
+    return true;
 }
 
 /* The first batch that the journal has. */
