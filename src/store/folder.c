@@ -356,10 +356,11 @@ bool folder_open(struct folder *folder, const struct store_options *options, cha
     ensure(folder->path);
     folder->store_path = path_join(options->folder, STORE_NAME);
     folder->journal_path = path_join(options->folder, JOURNAL_NAME);
+    /* Without room a new folder stays empty. */
     if (folder_find(&opening) && folder_look(&opening, &content) &&
-        marker_open(&opening, &content, &folder->lock) && marker_lock(&opening, folder->lock) &&
-        marker_check(&opening, &content, folder->lock, folder) && room_check(&opening) &&
-        files_check(&opening, folder->store_path)) {
+        (content.marker || room_check(&opening)) && marker_open(&opening, &content, &folder->lock) &&
+        marker_lock(&opening, folder->lock) && marker_check(&opening, &content, folder->lock, folder) &&
+        room_check(&opening) && files_check(&opening, folder->store_path)) {
         return true;
     }
     folder_close(folder);

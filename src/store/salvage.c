@@ -302,7 +302,9 @@ static struct store *open_tables(struct store_salvage *out, const char *folder, 
     struct stat status;
     struct store *rocks = NULL;
     bool is_there = stat(store_path, &status) == 0;
-    if (!is_there) snprintf(error, error_len, "%s: %s", store_path, strerror(errno));
+    if (!is_there)
+        snprintf(error, error_len, "the folder %s holds no data of quipu that could be read: %s: %s", folder,
+                 store_path, strerror(errno));
     if (is_there && stat(current, &status) == 0) {
         rocks = rocks_open(&options, words, sizeof words);
         if (!rocks) tell(out, "%s", words);
@@ -381,6 +383,20 @@ static struct store *lay_log(struct salvaged *salvaged, const char *folder)
     return store;
 }
 
+static bool folder_is_there(const char *folder, char *error, size_t error_len)
+{
+    struct stat status;
+    bool is_there = stat(folder, &status) == 0;
+    if (is_there && S_ISDIR(status.st_mode)) return true;
+    if (is_there)
+        snprintf(error, error_len, "the data folder %s is not a folder", folder);
+    else if (errno == ENOENT)
+        snprintf(error, error_len, "the data folder %s does not exist", folder);
+    else
+        snprintf(error, error_len, "the data folder %s cannot be reached: %s", folder, strerror(errno));
+    return false;
+}
+
 /* Nobody may write to it meanwhile. A folder without its marker is nobody's. */
 static bool folder_hold(const char *folder, int *lock, char *error, size_t error_len)
 {
@@ -398,7 +414,8 @@ struct store *store_open_salvage(const char *folder, const char *work, struct st
 {
     int lock;
     *out = (struct store_salvage){0};
-    if (!folder_hold(folder, &lock, error, error_len)) return NULL;
+    if (!folder_is_there(folder, error, error_len) || !folder_hold(folder, &lock, error, error_len))
+        return NULL;
     struct salvaged *salvaged = must_zero(1, sizeof *salvaged);
     salvaged->store.methods = &salvaged_methods;
     salvaged->lock = lock;
