@@ -42,7 +42,8 @@ static int bring(struct store *from, struct store_salvage *found, const char *to
     char error[600];
     struct store_options options = {.folder = to_folder, .create = true, .cache_bytes = 8 << 20};
     struct store *to = store_open_disk(&options, error, sizeof error);
-    if (!to) return complain("%s", error);
+    if (!to && is_free(to_folder)) return complain("%s", error);
+    if (!to) return complain("%s; what is in %s is incomplete: remove it", error, to_folder);
     struct salvage_report report;
     struct buf out = {0};
     bool written = engine_salvage(from, found, to, &report, &out);

@@ -13,11 +13,13 @@
  * Called by any thread to read and by the writer's alone to write, stats excepted. */
 #include "store/disk.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
+#include "base/log.h"
 #include "base/random.h"
 #include "store/disk_filler.h"
 #include "store/disk_keeper.h"
@@ -27,6 +29,7 @@
 #include "store/manifest.h"
 #include "store/overlay.h"
 #include "store/rocks.h"
+#include "store/salvage.h"
 
 #define FLUSH_AT_CLOSE_BYTES                                                                                 \
     (4 * 1024 * 1024) /* less is read from the journal at the next start, in milliseconds */
@@ -40,7 +43,8 @@ struct disk {
     struct disk_keeper keeper;
     struct disk_filler filler;
     struct failure failure;
-    bool read_only;
+    bool read_only, is_open;
+    bool log_is_short; /* than the tables, and nothing was written to it since */
 };
 
 static const struct store_methods disk_methods;
@@ -129,6 +133,24 @@ static enum store_result reclaim(struct disk *disk)
     return rocks_reclaim(disk->content) == ROCKS_OK ? STORE_OK : write_failed(disk, disk->content->refusal);
 }
 
+/* Before the first batch of the journal, and before the first one without a sync, the folder must know of it: else a
+ * journal that is lost could be taken for one that never was, or one that is shorter for a damaged one. */
+static enum store_result note_log(struct disk *disk, const struct store_batch *batch, bool durable)
+{
+    struct folder_log log = disk->folder.log;
+    char sentence[sizeof disk->store.error];
+    if (log.id && (durable || log.is_unsynced)) return STORE_OK;
+    enum journal_result begun = journal_begin(disk->journal, batch->entries.len);
+    if (begun != JOURNAL_OK) return journal_failed(disk, begun);
+    log.id = journal_id(disk->journal);
+    log.is_unsynced |= !durable;
+    if (folder_note_log(&disk->folder, log)) return STORE_OK;
+    int failure = errno;
+    snprintf(sentence, sizeof sentence, "the data folder %s cannot be written: %s", disk->folder.path,
+             strerror(failure));
+    return failure == ENOSPC || failure == EDQUOT ? no_room(disk, sentence) : write_failed(disk, sentence);
+}
+
 static enum store_result disk_write(struct store *store, const struct store_batch *batch, bool durable)
 {
     struct disk *disk = disk_of(store);
@@ -138,9 +160,12 @@ static enum store_result disk_write(struct store *store, const struct store_batc
     enum rocks_result state = state_of_rocks(disk);
     if (state == ROCKS_NO_ROOM) return no_room(disk, disk->content->refusal);
     if (state == ROCKS_FAILED) return write_failed(disk, disk->content->refusal);
+    enum store_result noted = note_log(disk, batch, durable);
+    if (noted != STORE_OK) return noted;
     enum journal_result appended = journal_append(disk->journal, buf_view(&batch->entries),
                                                   clock_now_ms(disk->clock), durable);
     if (appended != JOURNAL_OK) return journal_failed(disk, appended);
+    disk->log_is_short = false;
     if (fill(disk, batch, durable) != ROCKS_OK) return write_failed(disk, disk->content->refusal);
     if (journal_wants_next(disk->journal)) disk_keeper_wake(&disk->keeper);
     return rocks_has_cleared(disk->content) ? reclaim(disk) : STORE_OK;
@@ -176,17 +201,27 @@ static void disk_stats(struct store *store, struct store_stats *stats)
     stats->disk_bytes = folder_bytes(&disk->folder);
 }
 
+/* In order: then all of it is on disk, and the folder says how far it goes. */
+static void close_journal(struct disk *disk)
+{
+    struct folder_log log = disk->folder.log;
+    bool goes_on = !disk->failure.writes_refused && !disk->read_only;
+    if (goes_on && rocks_unflushed_bytes(disk->content) > FLUSH_AT_CLOSE_BYTES) rocks_flush(disk->content);
+    bool is_synced = goes_on && journal_sync(disk->journal) == JOURNAL_OK;
+    uint64_t last = journal_last(disk->journal);
+    journal_close(disk->journal);
+    if (!is_synced || !log.id || disk->log_is_short || (log.last == last && !log.is_unsynced)) return;
+    /* If that fails, the folder says what it said before, which is true, too. */
+    folder_note_log(&disk->folder, (struct folder_log){log.id, last, false});
+}
+
 static void disk_close(struct store *store)
 {
     struct disk *disk = disk_of(store);
     disk_filler_stop(&disk->filler);
     disk_keeper_stop(&disk->keeper);
-    if (disk->journal) {
-        bool flush = !disk->failure.writes_refused && !disk->read_only &&
-                     rocks_unflushed_bytes(disk->content) > FLUSH_AT_CLOSE_BYTES;
-        if (flush) rocks_flush(disk->content);
-        journal_close(disk->journal);
-    }
+    if (disk->journal && disk->is_open) close_journal(disk);
+    if (disk->journal && !disk->is_open) journal_abandon(disk->journal);
     if (disk->content) store_close(disk->content);
     folder_close(&disk->folder);
     failure_free(&disk->failure);
@@ -207,15 +242,39 @@ struct opening {
     bool failed;
 };
 
-/* Always false. */
+/* What its tables or its marker tell; 0: neither does. */
+static uint64_t id_of_journal(const struct opening *opening)
+{
+    return opening->mark.journal ? opening->mark.journal : opening->disk->folder.log.id;
+}
+
+/* Always false. `from` is the first batch that cannot be read, if that is known. */
+static bool refuse_damage_from(const struct opening *opening, const char *what, uint64_t from)
+{
+    const struct folder *folder = &opening->disk->folder;
+    uint64_t tables = opening->mark.number, known = folder->log.last;
+    struct salvage_log log;
+    char lost[160];
+    salvage_log_read(folder->journal_path, &log, NULL, NULL);
+    if (id_of_journal(opening) && log.id != id_of_journal(opening)) log = (struct salvage_log){0};
+    if (log.known > known) known = log.known;
+    if (!from) from = salvage_log_fits(&log, tables) ? log.last + 1 : tables + 1;
+    if (known < from)
+        snprintf(lost, sizeof lost, "what was written from batch %llu on would be lost",
+                 (unsigned long long)from);
+    else
+        snprintf(lost, sizeof lost, "the writes of the batches %llu to %llu, if not more, would be lost",
+                 (unsigned long long)from, (unsigned long long)known);
+    snprintf(opening->error, opening->error_len,
+             "the data folder %s is damaged: %s; its tables have everything up to batch %llu, and %s; `quipu "
+             "salvage` brings out what can be read",
+             folder->path, what, (unsigned long long)tables, lost);
+    return false;
+}
+
 static bool refuse_damage(const struct opening *opening, const char *what)
 {
-    snprintf(
-        opening->error, opening->error_len,
-        "the data folder %s is damaged: %s; its tables have everything up to batch %llu, `quipu salvage` "
-        "brings out what can be read",
-        opening->disk->folder.path, what, (unsigned long long)opening->mark.number);
-    return false;
+    return refuse_damage_from(opening, what, 0);
 }
 
 /* A batch that RocksDB has not got yet. */
@@ -228,7 +287,7 @@ static bool replay_one(void *context, const struct journal_batch *found)
     if (!store_batch_from_bytes(found->payload, &batch)) {
         snprintf(what, sizeof what, "the batch %llu cannot be read", (unsigned long long)found->number);
         opening->failed = true;
-        return refuse_damage(opening, what);
+        return refuse_damage_from(opening, what, found->number);
     }
     struct rocks_mark mark = {journal_id(disk->journal), found->number};
     bool fine = disk->read_only ? store_write(disk->content, &batch, false) == STORE_OK
@@ -244,9 +303,8 @@ static bool replay(struct opening *opening)
     struct disk *disk = opening->disk;
     uint64_t last = journal_last(disk->journal);
     if (last <= opening->mark.number) {
-        /* What was not synced can be lost here though RocksDB has it. */
-        if (last < opening->mark.number && !disk->read_only)
-            journal_skip_to(disk->journal, opening->mark.number + 1);
+        disk->log_is_short = last < opening->mark.number;
+        if (disk->log_is_short && !disk->read_only) journal_skip_to(disk->journal, opening->mark.number + 1);
         return true;
     }
     if (disk->read_only) disk->content = store_open_overlay(disk->content);
@@ -262,34 +320,76 @@ static uint64_t new_journal_id(void)
     return random_next(&random) | 1;
 }
 
+/* Whether the journal goes as far as it must. A batch is on disk in it before RocksDB has it, unless batches were
+ * written without a sync; and what was on disk once is there, or in the tables. */
+static bool journal_is_long_enough(struct opening *opening)
+{
+    const struct disk *disk = opening->disk;
+    const struct folder_log *log = &disk->folder.log;
+    uint64_t last = journal_last(disk->journal), tables = opening->mark.number;
+    bool must_have_all = log->id && !log->is_unsynced;
+    char what[512];
+    if (journal_has_lost_last(disk->journal)) {
+        snprintf(what, sizeof what, "%s has lost its last segments: none of those that are there has a batch",
+                 disk->folder.journal_path);
+        return refuse_damage(opening, what);
+    }
+    uint64_t least = log->last;
+    if (must_have_all && tables > least) least = tables;
+    if (!must_have_all && tables >= least) least = 0;
+    if (last >= least) return true;
+    snprintf(what, sizeof what, "%s ends with batch %llu, and had %llu", disk->folder.journal_path,
+             (unsigned long long)last, (unsigned long long)least);
+    return refuse_damage(opening, what);
+}
+
+/* What is there now is on disk, so it must be there from now on. */
+static bool note_what_is_there(struct opening *opening)
+{
+    struct disk *disk = opening->disk;
+    struct folder_log log = {journal_id(disk->journal), journal_last(disk->journal), false},
+                      *had = &disk->folder.log;
+    if (disk->read_only || disk->log_is_short || journal_is_new(disk->journal)) return true;
+    if (log.id == had->id && log.last == had->last && !had->is_unsynced) return true;
+    if (folder_note_log(&disk->folder, log)) return true;
+    snprintf(opening->error, opening->error_len, "the data folder %s cannot be written: %s",
+             disk->folder.path, strerror(errno));
+    return false;
+}
+
+/* No file of the journal is there: was there ever one? */
+static bool journal_may_be_new(const struct opening *opening)
+{
+    return !opening->mark.number && !opening->disk->folder.log.id;
+}
+
 static bool journal_attach(struct opening *opening)
 {
     struct disk *disk = opening->disk;
-    struct rocks_mark mark = opening->mark;
+    uint64_t id = id_of_journal(opening), noted = disk->folder.log.id;
     char what[512];
-    bool has_journal;
-    if (!folder_find_journal(&disk->folder, !disk->read_only && !mark.number, &has_journal, opening->error,
+    bool has_journal, may_be_new = journal_may_be_new(opening);
+    if (!folder_find_journal(&disk->folder, !disk->read_only && may_be_new, &has_journal, opening->error,
                              opening->error_len))
         return false;
-    if (!has_journal && mark.number) {
+    if (!has_journal && !may_be_new) {
         snprintf(what, sizeof what, "%s is missing", disk->folder.journal_path);
         return refuse_damage(opening, what);
     }
     if (!has_journal) return true;
-    struct journal_options options = {.folder = disk->folder.journal_path,
-                                      .read_only = disk->read_only,
-                                      .id = mark.journal ? mark.journal : new_journal_id()};
+    struct journal_options options = {
+        .folder = disk->folder.journal_path, .read_only = disk->read_only, .id = id ? id : new_journal_id()};
     disk->journal = journal_open(&options, what, sizeof what);
     if (!disk->journal) return refuse_damage(opening, what);
-    if (mark.number && journal_is_new(disk->journal)) {
+    if (!may_be_new && journal_is_new(disk->journal)) {
         snprintf(what, sizeof what, "%s is empty", disk->folder.journal_path);
         return refuse_damage(opening, what);
     }
-    if (mark.journal && journal_id(disk->journal) != mark.journal) {
+    if ((id && journal_id(disk->journal) != id) || (noted && noted != id)) {
         snprintf(what, sizeof what, "%s belongs to another data folder", disk->folder.journal_path);
         return refuse_damage(opening, what);
     }
-    return replay(opening);
+    return journal_is_long_enough(opening) && replay(opening) && note_what_is_there(opening);
 }
 
 bool disk_begin_log(struct store *rocks, char *error, size_t error_len)
@@ -309,8 +409,15 @@ bool disk_begin_log(struct store *rocks, char *error, size_t error_len)
 static bool take_over(struct opening *opening)
 {
     struct disk *disk = opening->disk;
-    return disk_begin_log(disk->content, opening->error, opening->error_len) &&
-           folder_raise_format(&disk->folder, opening->error, opening->error_len);
+    int from = disk->folder.format;
+    if (!disk_begin_log(disk->content, opening->error, opening->error_len) ||
+        !folder_raise_format(&disk->folder, opening->error, opening->error_len))
+        return false;
+    log_line(
+        "the data folder %s has been brought from format %d to %d: its log is in %s now, and older versions of quipu "
+        "cannot open it any more",
+        disk->folder.path, from, disk->folder.format, disk->folder.journal_path);
+    return true;
 }
 
 /* The first batch that the journal has. */
@@ -374,6 +481,7 @@ struct store *store_open_disk(const struct store_options *options, char *error, 
     bool opened = open_content(&opening, options);
     disk_keeper_init(&disk->keeper, disk->journal, disk->content);
     disk_filler_init(&disk->filler, disk->content);
+    disk->is_open = opened;
     if (opened) return &disk->store;
     disk_close(&disk->store);
     return NULL;

@@ -10,7 +10,12 @@
  * reader can take it without writing to the folder. A marker without text (no byte, or zeros: a file system may keep
  * a file's size and lose its bytes) is a crash before it was synced; it is completed when nothing else is in the
  * folder. Each directory entry we make is synced, for what is acknowledged must not hang from a name that a power
- * cut forgets. */
+ * cut forgets.
+ *
+ * A second line tells which journal belongs to the folder, and up to where it is known to have gone, so that a journal
+ * that is lost or was shortened is found also where neither the tables nor the journal's own files show it. It has
+ * always the same length and lies within a sector, so a power cut leaves the old one, the new one, or, where there was
+ * none, zeros. */
 #include "store/folder.h"
 
 #include <dirent.h>
@@ -31,6 +36,8 @@
 
 #define MARKER_NAME  "quipu"
 #define MARKER_WORDS "quipu data, format "
+#define MARKER_BYTES 256 /* more than it ever has */
+#define LOG_LINE     "log %016llx, last batch at least %020llu, durability %s\n"
 #define STORE_NAME   "store"
 #define JOURNAL_NAME "journal"
 
@@ -206,7 +213,7 @@ static bool marker_lock(const struct opening *opening, int marker)
 
 static bool marker_write(const struct opening *opening, int marker)
 {
-    char text[64];
+    char text[MARKER_BYTES];
     int len = snprintf(text, sizeof text, MARKER_WORDS "%d\n", FOLDER_FORMAT);
     errno = ENOSPC; /* what a short write means */
     bool written = pwrite(marker, text, (size_t)len, 0) == len && fsync(marker) == 0 &&
@@ -214,17 +221,68 @@ static bool marker_write(const struct opening *opening, int marker)
     return written || refuse_errno(opening, "cannot be written");
 }
 
-static bool marker_check(const struct opening *opening, const struct content *content, int marker, int *out)
+static bool is_zeros(const char *bytes, size_t len)
+{
+    return !len || (!bytes[0] && !memcmp(bytes, bytes + 1, len - 1));
+}
+
+static int log_line_print(char out[MARKER_BYTES], const struct folder_log *log)
+{
+    return snprintf(out, MARKER_BYTES, LOG_LINE, (unsigned long long)log->id, (unsigned long long)log->last,
+                    log->is_unsynced ? "os  " : "sync");
+}
+
+/* Reads what stands behind the first line, nothing being a line, too. */
+static bool log_line_parse(const char *text, size_t len, struct folder_log *log)
+{
+    unsigned long long id, last;
+    char durability[8], again[MARKER_BYTES];
+    *log = (struct folder_log){0};
+    if (is_zeros(text, len)) return true;
+    if (sscanf(text, "log %16llx, last batch at least %20llu, durability %4s", &id, &last, durability) != 3)
+        return false;
+    struct folder_log found = {id, last, strcmp(durability, "sync") != 0};
+    if (!id || (size_t)log_line_print(again, &found) != len || memcmp(again, text, len) != 0) return false;
+    *log = found;
+    return true;
+}
+
+struct folder_log folder_read_log(int marker)
+{
+    struct folder_log log = {0};
+    char text[MARKER_BYTES];
+    ssize_t len = pread(marker, text, sizeof text - 1, 0);
+    if (len < 0) return log;
+    text[len] = '\0';
+    const char *rest = strchr(text, '\n');
+    if (rest) log_line_parse(rest + 1, (size_t)(text + len - rest - 1), &log);
+    return log;
+}
+
+bool folder_note_log(struct folder *folder, struct folder_log log)
+{
+    char text[2 * MARKER_BYTES];
+    int first = snprintf(text, MARKER_BYTES, MARKER_WORDS "%d\n", FOLDER_FORMAT);
+    int len = first + log_line_print(text + first, &log);
+    ensure(log.id && folder->format == FOLDER_FORMAT && len < MARKER_BYTES);
+    errno = ENOSPC; /* what a short write means */
+    if (pwrite(folder->lock, text, (size_t)len, 0) != len || fsync(folder->lock) != 0) return false;
+    folder->log = log;
+    return true;
+}
+
+static bool marker_check(const struct opening *opening, const struct content *content, int marker,
+                         struct folder *folder)
 {
     const struct store_options *options = opening->options;
-    char text[64];
+    char text[MARKER_BYTES];
     ssize_t len = pread(marker, text, sizeof text - 1, 0);
     if (len < 0) return refuse_errno(opening, "cannot be read");
     text[len] = '\0';
-    bool is_unwritten = len == 0 || (!text[0] && !memcmp(text, text + 1, (size_t)len - 1));
+    bool is_unwritten = is_zeros(text, (size_t)len);
     if (is_unwritten && !content->others) {
         if (options->read_only) return refuse(opening, "the data folder %s is empty", options->folder);
-        *out = FOLDER_FORMAT;
+        folder->format = FOLDER_FORMAT;
         return marker_write(opening, marker);
     }
     int format;
@@ -238,8 +296,13 @@ static bool marker_check(const struct opening *opening, const struct content *co
                       "the data folder %s has format %d, written by a newer quipu; this one reads up to %d",
                       options->folder, format, FOLDER_FORMAT);
     }
-    *out = format;
-    return true;
+    folder->format = format;
+    const char *rest = strchr(text, '\n');
+    if (!rest || log_line_parse(rest + 1, (size_t)(text + len - rest - 1), &folder->log)) return true;
+    return refuse(opening,
+                  "the data folder %s is damaged: the second line of its file " MARKER_NAME
+                  " cannot be read; `quipu salvage` brings out what can be read",
+                  options->folder);
 }
 
 /* ---- RocksDB's files ---- */
@@ -300,10 +363,11 @@ bool folder_open(struct folder *folder, const struct store_options *options, cha
     ensure(folder->path);
     folder->store_path = path_join(options->folder, STORE_NAME);
     folder->journal_path = path_join(options->folder, JOURNAL_NAME);
+    /* Without room a new folder stays empty. */
     if (folder_find(&opening) && folder_look(&opening, &content) &&
-        marker_open(&opening, &content, &folder->lock) && marker_lock(&opening, folder->lock) &&
-        marker_check(&opening, &content, folder->lock, &folder->format) && room_check(&opening) &&
-        files_check(&opening, folder->store_path)) {
+        (content.marker || room_check(&opening)) && marker_open(&opening, &content, &folder->lock) &&
+        marker_lock(&opening, folder->lock) && marker_check(&opening, &content, folder->lock, folder) &&
+        room_check(&opening) && files_check(&opening, folder->store_path)) {
         return true;
     }
     folder_close(folder);

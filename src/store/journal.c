@@ -227,6 +227,11 @@ void journal_close(struct journal *journal)
     journal_free(journal);
 }
 
+void journal_abandon(struct journal *journal)
+{
+    journal_free(journal);
+}
+
 /* ---- what is there ---- */
 
 uint64_t journal_id(const struct journal *journal)
@@ -237,6 +242,13 @@ uint64_t journal_id(const struct journal *journal)
 bool journal_is_new(const struct journal *journal)
 {
     return !journal->count;
+}
+
+bool journal_has_lost_last(const struct journal *journal)
+{
+    for (size_t i = 0; i < journal->count; i++)
+        if (journal->segments[i].first) return false;
+    return journal->count && journal->segments[0].serial > 1;
 }
 
 uint64_t journal_first(const struct journal *journal)
@@ -281,5 +293,7 @@ bool journal_replay(struct journal *journal, uint64_t from, journal_visitor *vis
                                 (unsigned long long)walk.next);
         }
     }
-    return true;
+    return walk.next == journal->next ||
+           journal_fail(journal, "%s: the batches %llu to %llu are missing", journal->folder,
+                        (unsigned long long)walk.next, (unsigned long long)journal->next - 1);
 }

@@ -67,10 +67,14 @@ struct journal_options {
 struct journal *journal_open(const struct journal_options *options, char *error, size_t error_len);
 /* Syncs, and marks that the writer has ended in order. */
 void journal_close(struct journal *journal);
+/* Closes it as it is: nothing is written. */
+void journal_abandon(struct journal *journal);
 
 uint64_t journal_id(const struct journal *journal);
 /* Whether nothing was ever written to it; before the first append. */
 bool journal_is_new(const struct journal *journal);
+/* Segments with batches were there and were released, and none with a batch is left: one always was. */
+bool journal_has_lost_last(const struct journal *journal);
 /* Numbers of the batches that are there; none where last is below first. */
 uint64_t journal_first(const struct journal *journal);
 uint64_t journal_last(const struct journal *journal);
@@ -104,6 +108,8 @@ enum journal_result {
     JOURNAL_FAILED, /* and so will all further ones (S9) */
 };
 
+/* Makes the first segment where there is none, with room for such a payload. */
+enum journal_result journal_begin(struct journal *journal, size_t payload_len);
 /* Appends a batch with the next number. `durable`: it is synced, with all before it. */
 enum journal_result journal_append(struct journal *journal, struct slice payload, int64_t time_ms,
                                    bool durable);

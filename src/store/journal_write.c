@@ -181,6 +181,15 @@ static void began(struct journal *journal)
     pthread_mutex_unlock(&journal->lock);
 }
 
+enum journal_result journal_begin(struct journal *journal, size_t payload_len)
+{
+    enum journal_result result = journal->failed ? JOURNAL_FAILED : JOURNAL_OK;
+    ensure(!journal->read_only && payload_len <= FRAME_PAYLOAD_MOST);
+    while (result == JOURNAL_OK && !journal->active.serial)
+        result = switch_segment(journal, frame_bytes((uint32_t)payload_len));
+    return result;
+}
+
 enum journal_result journal_append(struct journal *journal, struct slice payload, int64_t time_ms,
                                    bool durable)
 {
@@ -268,9 +277,11 @@ static bool retire(struct journal *journal, const struct segment *segment)
 
 void journal_release(struct journal *journal, uint64_t number)
 {
+    uint64_t synced = journal_synced(journal);
     pthread_mutex_lock(&journal->lock);
     if (number >= journal->keep_from) number = journal->keep_from - 1;
-    /* The number of the next batch must not be forgotten: one with a batch in it is always left. */
+    /* The number of the next batch must not be forgotten: one with a batch in it is always left, on disk. */
+    if (number >= synced) number = synced ? synced - 1 : 0;
     while (journal->current && journal->segments[1].first && journal->segments[1].first <= number + 1 &&
            retire(journal, &journal->segments[0])) {
         memmove(journal->segments, journal->segments + 1, (journal->count - 1) * sizeof *journal->segments);

@@ -28,6 +28,7 @@
 
 #include "base/fail.h"
 #include "store/batch.h"
+#include "store/folder.h"
 #include "store/overlay.h"
 #include "store/rocks.h"
 #include "store/rocks_options.h"
@@ -301,7 +302,9 @@ static struct store *open_tables(struct store_salvage *out, const char *folder, 
     struct stat status;
     struct store *rocks = NULL;
     bool is_there = stat(store_path, &status) == 0;
-    if (!is_there) snprintf(error, error_len, "%s: %s", store_path, strerror(errno));
+    if (!is_there)
+        snprintf(error, error_len, "the folder %s holds no data of quipu that could be read: %s: %s", folder,
+                 store_path, strerror(errno));
     if (is_there && stat(current, &status) == 0) {
         rocks = rocks_open(&options, words, sizeof words);
         if (!rocks) tell(out, "%s", words);
@@ -322,26 +325,45 @@ static bool apply_one(void *context, const struct journal_batch *found)
     return store_batch_from_bytes(found->payload, &batch) && store_write(context, &batch, false) == STORE_OK;
 }
 
+/* What the tables and the log are known to have had, and now have not. */
+static void tell_lost_batches(struct store_salvage *out, const struct salvage_log *log, uint64_t noted,
+                              uint64_t last)
+{
+    uint64_t known = log->known > noted ? log->known : noted;
+    if (known > last)
+        tell(out, "the writes of the batches %llu to %llu, if not more, are lost",
+             (unsigned long long)last + 1, (unsigned long long)known);
+}
+
 /* Whether the log can be laid over the tables (S12). */
 static bool log_fits(struct salvaged *salvaged, const char *path, struct salvage_log *log)
 {
     struct store_salvage *out = salvaged->out;
     struct rocks_mark mark = {0};
     struct stat status;
+    struct folder_log noted = folder_read_log(salvaged->lock);
     bool knows_mark = rocks_mark_on_disk(salvaged->rocks, &mark);
     rocks_forget_failure(salvaged->rocks);
+    *log = (struct salvage_log){0};
     if (stat(path, &status) != 0) {
-        if (mark.number)
+        if (mark.number || noted.id)
             tell(out, "%s is missing: what came behind batch %llu is lost", path,
                  (unsigned long long)mark.number);
+        tell_lost_batches(out, log, noted.last, mark.number);
         return false;
     }
     salvage_log_read(path, log, NULL, NULL);
     if (!log->is_whole)
         tell(out, "the log is damaged: %s; it can be read up to batch %llu, and %llu bytes are left out",
              log->words, (unsigned long long)log->last, (unsigned long long)log->left_bytes);
-    if (!log->last) return false;
-    if (knows_mark ? log->first <= mark.number + 1 && log->last >= mark.number : log->is_whole) return true;
+    uint64_t id = mark.journal ? mark.journal : noted.id;
+    if (id && log->id && log->id != id) {
+        tell(out, "%s belongs to another data folder: it is left out", path);
+        *log = (struct salvage_log){0};
+    }
+    bool fits = knows_mark ? salvage_log_fits(log, mark.number) : log->last && log->is_whole;
+    tell_lost_batches(out, log, noted.last, fits ? log->last : mark.number);
+    if (fits || !log->last || (noted.is_unsynced && log->is_whole)) return fits;
     tell(out, "the log has batches %llu to %llu, and the tables have everything up to %llu: it is left out",
          (unsigned long long)log->first, (unsigned long long)log->last, (unsigned long long)mark.number);
     return false;
@@ -361,6 +383,20 @@ static struct store *lay_log(struct salvaged *salvaged, const char *folder)
     return store;
 }
 
+static bool folder_is_there(const char *folder, char *error, size_t error_len)
+{
+    struct stat status;
+    bool is_there = stat(folder, &status) == 0;
+    if (is_there && S_ISDIR(status.st_mode)) return true;
+    if (is_there)
+        snprintf(error, error_len, "the data folder %s is not a folder", folder);
+    else if (errno == ENOENT)
+        snprintf(error, error_len, "the data folder %s does not exist", folder);
+    else
+        snprintf(error, error_len, "the data folder %s cannot be reached: %s", folder, strerror(errno));
+    return false;
+}
+
 /* Nobody may write to it meanwhile. A folder without its marker is nobody's. */
 static bool folder_hold(const char *folder, int *lock, char *error, size_t error_len)
 {
@@ -378,7 +414,8 @@ struct store *store_open_salvage(const char *folder, const char *work, struct st
 {
     int lock;
     *out = (struct store_salvage){0};
-    if (!folder_hold(folder, &lock, error, error_len)) return NULL;
+    if (!folder_is_there(folder, error, error_len) || !folder_hold(folder, &lock, error, error_len))
+        return NULL;
     struct salvaged *salvaged = must_zero(1, sizeof *salvaged);
     salvaged->store.methods = &salvaged_methods;
     salvaged->lock = lock;

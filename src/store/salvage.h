@@ -7,7 +7,9 @@
 
 /* The batches that can be read one behind the other, from the oldest segment on. */
 struct salvage_log {
+    uint64_t id;          /* of the journal; 0: no segment tells it */
     uint64_t first, last; /* none where both are 0 */
+    uint64_t known;       /* the last batch that any frame of it tells of */
     bool is_whole;        /* the log ends there */
     char words[512];      /* else: what is wrong */
     uint64_t left_bytes;  /* and how much of it stands behind that */
@@ -15,5 +17,7 @@ struct salvage_log {
 
 /* Finds out how far the log of the journal's folder can be read; the visitor gets the batches, unless it is NULL. */
 void salvage_log_read(const char *folder, struct salvage_log *out, journal_visitor *visitor, void *context);
+/* Whether what can be read goes on where the tables end, which have everything up to that batch. */
+bool salvage_log_fits(const struct salvage_log *log, uint64_t tables);
 
 #endif

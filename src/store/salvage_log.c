@@ -83,7 +83,7 @@ static bool walk_segment(struct log_walk *walk, int file, uint64_t serial, uint6
     if (!read_at(file, block, sizeof block, 0) || segment_head_read(block, &begin) != SEGMENT_HEAD_OK ||
         begin.serial != serial || (walk->id && begin.id != walk->id))
         return false;
-    walk->id = begin.id;
+    walk->id = walk->out->id = begin.id;
     for (*at = JOURNAL_BLOCK; read_at(file, block, sizeof block, *at); *at += frame_bytes(head.length)) {
         if (!frame_read(block, walk->id, serial, &head) || frame_bytes(head.length) > bytes - *at)
             return false;
@@ -97,6 +97,24 @@ static bool walk_segment(struct log_walk *walk, int file, uint64_t serial, uint6
         if (walk->visitor && !walk->visitor(walk->context, &batch)) return false;
     }
     return false;
+}
+
+/* Frames behind the one where the walk has ended still tell how far the log had gone. */
+static void scan_segment(struct log_walk *walk, int file, uint64_t serial)
+{
+    char block[JOURNAL_BLOCK];
+    struct segment_head begin;
+    struct frame_head head;
+    uint64_t id = walk->id;
+    if (read_at(file, block, sizeof block, 0) && segment_head_read(block, &begin) == SEGMENT_HEAD_OK)
+        id = begin.id;
+    if (walk->id && id != walk->id) return;
+    if (!walk->out->id) walk->out->id = id;
+    for (uint64_t at = JOURNAL_BLOCK; read_at(file, block, sizeof block, at); at += JOURNAL_BLOCK) {
+        if (!frame_read(block, id, serial, &head)) continue;
+        uint64_t number = head.kind == FRAME_BATCH ? head.number : head.number - 1;
+        if (number > walk->out->known) walk->out->known = number;
+    }
 }
 
 static void walk_file(struct log_walk *walk, const struct log_files *files, size_t i)
@@ -124,6 +142,8 @@ static void walk_file(struct log_walk *walk, const struct log_files *files, size
         else
             snprintf(out->words, sizeof out->words, "the segment before %.400s is missing", path.data);
     }
+    if (out->known < out->last) out->known = out->last;
+    if (file >= 0 && walk->has_ended) scan_segment(walk, file, files->serials[i]);
     if (file >= 0) close(file);
     buf_free(&path);
 }
@@ -147,4 +167,9 @@ void salvage_log_read(const char *folder, struct salvage_log *out, journal_visit
     buf_free(&walk.payload);
     free(files.serials);
     free(files.folder);
+}
+
+bool salvage_log_fits(const struct salvage_log *log, uint64_t tables)
+{
+    return log->last && log->first <= tables + 1 && log->last >= tables;
 }

@@ -1,9 +1,10 @@
 """quipu check and quipu show: a data folder from outside."""
 import os
+import shutil
 
 import pytest
 from conftest import boto_client, create_table
-from support.process import Quipu, run_quipu
+from support.process import Quipu, StartError, run_quipu
 from values import L, N, S, SS
 
 
@@ -106,3 +107,24 @@ def test_check_finds_damage(tmp_path):
     result = run_quipu("check", "--data", str(data))
     assert (result.returncode, result.stdout) == (1, ""), result
     assert "is damaged" in result.stderr and "quipu salvage" in result.stderr
+
+
+@pytest.mark.parametrize("what", ["the folder", "its files"])
+def test_a_lost_log_is_found_by_all_who_open_it(folder, tmp_path, what):
+    """So little was written that the log is all there is."""
+    data = tmp_path / "data"
+    shutil.copytree(folder, data)
+    if what == "the folder":
+        shutil.rmtree(data / "journal")
+    else:
+        for file in (data / "journal").iterdir():
+            file.unlink()
+    for command in [["check"], ["show"], ["show", "--log"]]:
+        result = run_quipu(*command, "--data", str(data))
+        assert (result.returncode, result.stdout) == (1, ""), result
+        assert f"journal is {'missing' if what == 'the folder' else 'empty'}; its tables have everything up to " \
+               "batch 0, and the writes of the batches 1 to " in result.stderr
+    with pytest.raises(StartError, match="would be lost"):
+        Quipu("--data", str(data)).__enter__()
+    result = run_quipu("salvage", "--data", str(data), "--to", str(tmp_path / "new"))
+    assert result.returncode == 1 and "the writes of the batches 1 to " in result.stdout

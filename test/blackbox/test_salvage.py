@@ -2,11 +2,12 @@
 import json
 import os
 import shutil
+import subprocess
 
 import pytest
 from cli import items, output, quipu
 from conftest import boto_client, create_table
-from support.process import Quipu
+from support.process import BINARY, Quipu
 from values import N, S
 
 SIZE = 250  # items of each of two files, of 20 KB: more than is left to the log when a server stops
@@ -181,8 +182,27 @@ def test_where_it_may_not_write(original, tmp_path):
     assert os.listdir(there) == ["file"]
     assert quipu("salvage", "--data", original).returncode == 2
     result = quipu("salvage", "--data", str(tmp_path / "nothing"), "--to", str(tmp_path / "new"))
-    assert result.returncode == 1 and str(tmp_path / "nothing") in result.stderr
+    assert result.returncode == 1
+    assert result.stderr == f"quipu: the data folder {tmp_path / 'nothing'} does not exist\n"
+    result = quipu("salvage", "--data", str(there / "file"), "--to", str(tmp_path / "new"))
+    assert result.returncode == 1 and "is not a folder" in result.stderr
+    result = quipu("salvage", "--data", str(there), "--to", str(tmp_path / "new"))
+    assert result.returncode == 1 and "holds no data of quipu that could be read" in result.stderr
     assert sorted(os.listdir(tmp_path)) == ["there"]
     with Quipu("--data", str(tmp_path / "used")):
         result = quipu("salvage", "--data", str(tmp_path / "used"), "--to", str(tmp_path / "new"))
         assert result.returncode == 1 and "in use by another process" in result.stderr
+
+
+FULL = """mount -t tmpfs -o size=1m none "$0" && { dd if=/dev/zero of="$0/filler" bs=4k 2> /dev/null || true; } &&
+"$1" salvage --data "$2" --to "$0/new"; ls -A "$0/new"; rm "$0/filler"; "$1" salvage --data "$2" --to "$0/new" """
+
+
+def test_a_full_disk_leaves_nothing_in_the_way(original, tmp_path):
+    """The folder that it began to make is empty, so that it can be tried again when there is room."""
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("nothing can be mounted here")
+    result = subprocess.run(["unshare", "--mount", "sh", "-c", FULL, str(tmp_path), BINARY, str(original)],
+                            capture_output=True, text=True, timeout=120, check=False)
+    first, second = result.stderr.splitlines()
+    assert result.stdout == "" and "the disk is full" in first and "the disk is full" in second, result

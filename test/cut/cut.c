@@ -7,6 +7,7 @@
  *  cut make TRACE --states N --to DIR [--first F]             makes folders, and prints what each is
  *  cut check DATA --seed S --least A --most B                 judges a folder as it is
  *  cut flips DATA --seed S --least A --most B --states N      turns bits in copies of a folder, and judges them
+ *  cut lost DATA --seed S --least A --most B --states N       takes segments of the log away in copies of a folder
  *
  * Folders are made in --scratch. Judging happens in children: whatever it ends in is told, with the command that does
  * it again. The last line counts. */
@@ -387,16 +388,27 @@ static int check(void)
     return right ? 0 : 1;
 }
 
-static int flips(void)
+static int damage(void (*judge_copies)(const struct judgement *judgement, const char *scratch, uint64_t seed,
+                                       uint64_t times, uint64_t *passed, uint64_t *failed))
 {
     struct batches batches;
     struct judgement judgement = {
         .batches = &batches, .folder = given.path, .least = given.least, .most = given.most};
     batches_init(&batches, given.seed, given.batches + MORE_BATCHES, given.no_ranges);
     struct count count = {0};
-    flips_judge(&judgement, given.scratch, given.first, given.states, &count.passed, &count.failed);
+    judge_copies(&judgement, given.scratch, given.first, given.states, &count.passed, &count.failed);
     batches_free(&batches);
     return end_of(count);
+}
+
+static int flips(void)
+{
+    return damage(flips_judge);
+}
+
+static int lost(void)
+{
+    return damage(lost_judge);
 }
 
 /* ---- arguments ---- */
@@ -453,9 +465,11 @@ int main(int count, char **arguments)
     static const struct {
         const char *name;
         int (*run)(void);
-    } commands[] = {{"work", work}, {"states", states}, {"make", make}, {"check", check}, {"flips", flips}};
+    } commands[] = {{"work", work},   {"states", states}, {"make", make},
+                    {"check", check}, {"flips", flips},   {"lost", lost}};
     if (count < 3) {
-        fprintf(stderr, "cut work|states|make|check|flips PATH ...; the head of test/cut/cut.c tells more\n");
+        fprintf(stderr,
+                "cut work|states|make|check|flips|lost PATH ...; the head of test/cut/cut.c tells more\n");
         return 2;
     }
     given.path = arguments[2];

@@ -161,3 +161,51 @@ void flips_judge(const struct judgement *judgement, const char *scratch, uint64_
         (unsigned long long)count[1], (unsigned long long)found_count[2], (unsigned long long)count[2]);
     free(files);
 }
+
+/* Removes at least one segment of the copy; the words say which ones. */
+static void take_away(const struct files *files, const char *copy, struct random *random, char *words,
+                      size_t words_len)
+{
+    char path[PATH_MAX];
+    bool all = !random_below(random, 6), one = random_below(random, 2);
+    *words = '\0';
+    while (!*words) {
+        size_t len = 0, chosen = (size_t)random_below(random, files->count);
+        for (size_t i = 0; i < files->count; i++) {
+            const struct file *file = &files->list[i];
+            if (file->kind != KIND_JOURNAL) continue;
+            if (!all && (one ? i != chosen : random_below(random, 2) == 0)) continue;
+            snprintf(path, sizeof path, "%s/%s", copy, file->path);
+            ensure(unlink(path) == 0);
+            len += (size_t)snprintf(words + len, words_len - len, " %s", file->path);
+            ensure(len < words_len);
+        }
+    }
+}
+
+void lost_judge(const struct judgement *judgement, const char *scratch, uint64_t seed, uint64_t times,
+                uint64_t *passed, uint64_t *failed)
+{
+    struct files *files = must_zero(1, sizeof *files);
+    char copy[PATH_MAX / 2], words[4096], taken[FILES_MOST * 32];
+    uint64_t refused = 0;
+    struct random random;
+    random_seed(&random, seed);
+    find_files(files, judgement->folder, "");
+    snprintf(copy, sizeof copy, "%s/lost-%d", scratch, (int)getpid());
+    for (uint64_t i = 0; i < times; i++) {
+        bool found = false;
+        copy_folder(files, judgement->folder, copy, NULL);
+        take_away(files, copy, &random, taken, sizeof taken);
+        struct judgement own = *judgement;
+        own.folder = copy;
+        bool right = judge_damaged(&own, &found, words, sizeof words);
+        ++*(right ? passed : failed);
+        refused += found;
+        if (!right && *failed <= FAILURES_MOST) printf("FAILED without%s: %s", taken, words);
+        remove_folder(copy);
+    }
+    printf("refused %llu of %llu logs that lack segments; the rest lack what the tables have\n",
+           (unsigned long long)refused, (unsigned long long)times);
+    free(files);
+}

@@ -1,4 +1,5 @@
-/* Turns bits in copies of a data folder: what was written must be there, or somebody must say that it is not. */
+/* Turns bits in copies of a data folder, or takes segments of its log away: what was written must be there, or somebody
+ * must say that it is not. */
 #ifndef CUT_FLIPS_H
 #define CUT_FLIPS_H
 
@@ -8,5 +9,8 @@
  * made in `scratch`. What is wrong is printed. */
 void flips_judge(const struct judgement *judgement, const char *scratch, uint64_t seed, uint64_t flips,
                  uint64_t *passed, uint64_t *failed);
+/* So many times some of the log's segments are missing, or all of them. */
+void lost_judge(const struct judgement *judgement, const char *scratch, uint64_t seed, uint64_t times,
+                uint64_t *passed, uint64_t *failed);
 
 #endif

@@ -394,7 +394,9 @@ TEST(a_journal_that_its_store_needs_must_be_there_and_its_own)
     is_refused(folder, "journal is missing");
     char *theirs = path_in(other, "journal"), *ours = path_in(folder, "journal");
     ensure(rename(theirs, ours) == 0);
-    is_refused(folder, "belongs to another data folder");
+    is_refused(folder,
+               "belongs to another data folder; its tables have everything up to batch 3, and what was "
+               "written from batch 4 on would be lost");
     ensure(rename(ours, theirs) == 0 && mkdir(ours, 0700) == 0);
     is_refused(folder, "journal is empty");
     ensure(rmdir(ours) == 0);
@@ -603,12 +605,35 @@ static bool format_is(const char *folder, const char *expected)
     return !strcmp(text, expected);
 }
 
+/* Opens the folder, and answers what was said on standard error meanwhile. */
+static struct slice said_while_opened(const char *folder)
+{
+    static char text[1024];
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO);
+    ensure(file && before >= 0 && dup2(fileno(file), STDERR_FILENO) >= 0);
+    uint32_t number = numbered_content_of(folder);
+    ensure(dup2(before, STDERR_FILENO) >= 0);
+    CHECK_INT(number, 7);
+    rewind(file);
+    size_t len = fread(text, 1, sizeof text, file);
+    fclose(file);
+    close(before);
+    return (struct slice){text, len};
+}
+
 TEST(an_older_folder_is_read_as_it_is_and_taken_over_by_the_first_that_writes)
 {
-    char *folder = old_folder(7);
+    char *folder = old_folder(7), expected[512];
     CHECK_INT(numbered_content_of_killed(folder), 7);
     CHECK(format_is(folder, "quipu data, format 1\n"));
-    CHECK_INT(numbered_content_of(folder), 7);
+    snprintf(
+        expected, sizeof expected,
+        "quipu: the data folder %s has been brought from format 1 to 2: its log is in %s/journal now, and older "
+        "versions of quipu cannot open it any more\n",
+        folder, folder);
+    CHECK_TEXT(said_while_opened(folder), expected);
+    CHECK_TEXT(said_while_opened(folder), "");
     CHECK(format_is(folder, "quipu data, format 2\n"));
     struct store *store = disk_open(folder);
     CHECK(write_numbered(store, 8, true) == STORE_OK);

@@ -1,4 +1,5 @@
 /* The commit log: what it gives back, where it ends, and what it calls damage. */
+#include "store/journal_frame.h"
 #include "unit/store_journal_disk.h"
 
 #define SMALL (16 * JOURNAL_BLOCK)
@@ -138,6 +139,31 @@ TEST(what_is_released_is_used_again_and_the_number_is_not_forgotten)
     snprintf(expected, sizeof expected, "data/journal: the batches %llu to %llu are missing",
              (unsigned long long)first - 1, (unsigned long long)first - 1);
     CHECK_TEXT(slice_of(journal_error(journal)), expected);
+    journal_close(journal);
+    disk_free(disk);
+}
+
+/* Else a power cut could leave no batch at all, as if they had been taken away. */
+TEST(what_is_released_leaves_a_batch_that_is_synced)
+{
+    struct disk *disk = disk_new();
+    struct random random;
+    struct journal *journal = must_open(disk);
+    random_seed(&random, 1);
+    append_many(journal, 1);
+    while (disk_find(disk, "0000000000000002.journal") == NULL) CHECK_INT(append(journal, false), JOURNAL_OK);
+    journal_release(journal, journal_last(journal));
+    CHECK_INT(journal_first(journal), 1);
+    disk_cut(disk, &random);
+    disk->fail_at = 1; /* the process has ended, too */
+    journal_close(journal);
+    disk->fail_at = 0;
+    journal = must_open(disk);
+    CHECK(!journal_has_lost_last(journal));
+    CHECK(journal_last(journal) > 1);
+    append_many(journal, 20);
+    journal_release(journal, journal_last(journal));
+    CHECK(journal_first(journal) > 1);
     journal_close(journal);
     disk_free(disk);
 }
@@ -381,6 +407,40 @@ TEST(a_flipped_bit_is_found_or_does_no_harm)
     CHECK(refused > 300);  /* in frames */
     CHECK(harmless > 100); /* in what fills a block, or follows the end */
     CHECK(!is_refused(disk, 60));
+    disk_free(disk);
+}
+
+static void segment_put(struct disk *disk, const char *name, const struct buf *bytes)
+{
+    int file;
+    uint64_t had;
+    ensure(disk_open(disk, name, true, true, &file, &had) == 0);
+    ensure(disk_write(disk, file, bytes->data, bytes->len, 0) == 0);
+}
+
+/* The torn frame that begins the newest segment has another number than the one that the segment before tells. */
+TEST(a_torn_frame_does_not_hide_that_a_batch_is_missing)
+{
+    struct disk *disk = disk_new();
+    struct buf first = {0}, second = {0};
+    segment_head_put(&first, &(struct segment_head){7, 1, 3 * JOURNAL_BLOCK});
+    frame_put(&first, &(struct frame_head){.kind = FRAME_BATCH, .id = 7, .serial = 1, .number = 1},
+              SLICE("one"));
+    frame_put(&first, &(struct frame_head){.kind = FRAME_END, .id = 7, .serial = 1, .number = 2, .synced = 1},
+              SLICE_NONE);
+    segment_head_put(&second, &(struct segment_head){7, 2, 2 * JOURNAL_BLOCK});
+    frame_put(&second,
+              &(struct frame_head){.kind = FRAME_BATCH, .id = 7, .serial = 2, .number = 3, .synced = 1},
+              SLICE("three"));
+    second.data[JOURNAL_BLOCK + FRAME_HEAD_BYTES] ^= 1;
+    segment_put(disk, "0000000000000001.journal", &first);
+    segment_put(disk, "0000000000000002.journal", &second);
+    struct journal *journal = must_open(disk);
+    CHECK(!journal_replay(journal, 1, visit_one, &(struct visit){.next = 1}));
+    CHECK_TEXT(slice_of(journal_error(journal)), "data/journal: the batches 2 to 2 are missing");
+    journal_close(journal);
+    buf_free(&first);
+    buf_free(&second);
     disk_free(disk);
 }
 
