@@ -45,6 +45,7 @@ struct disk {
     struct failure failure;
     bool read_only, is_open;
     bool log_is_short; /* than the tables, and nothing was written to it since */
+    char *view;        /* for a reader: where the tables are read, their list of files being torn; else NULL */
 };
 
 static const struct store_methods disk_methods;
@@ -223,6 +224,7 @@ static void disk_close(struct store *store)
     if (disk->journal && disk->is_open) close_journal(disk);
     if (disk->journal && !disk->is_open) journal_abandon(disk->journal);
     if (disk->content) store_close(disk->content);
+    manifest_view_free(disk->view);
     folder_close(&disk->folder);
     failure_free(&disk->failure);
     free(disk);
@@ -438,10 +440,13 @@ static struct store *open_rocks(struct opening *opening, const struct rocks_opti
     struct disk *disk = opening->disk;
     uint64_t first;
     struct store *rocks = rocks_open(options, opening->error, opening->error_len);
-    if (rocks || disk->read_only || disk->folder.format == FOLDER_FORMAT_WITH_LOG) return rocks;
-    if (!find_first_batch(disk, &first) || !manifest_mend(disk->folder.path, options->path, first))
+    if (rocks || disk->folder.format == FOLDER_FORMAT_WITH_LOG || !find_first_batch(disk, &first)) return rocks;
+    struct rocks_options mended = *options;
+    if (disk->read_only)
+        mended.path = disk->view = manifest_view(options->path, first);
+    else if (!manifest_mend(disk->folder.path, options->path, first))
         return NULL;
-    return rocks_open(options, opening->error, opening->error_len);
+    return mended.path ? rocks_open(&mended, opening->error, opening->error_len) : NULL;
 }
 
 static bool open_content(struct opening *opening, const struct store_options *options)

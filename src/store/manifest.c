@@ -155,93 +155,140 @@ static void remove_folder(const char *folder)
     buf_free(&path);
 }
 
-static bool link_tables(const char *from, const char *to)
+/* They may be on another file system. */
+static bool link_tables(const char *given, const char *to)
 {
     struct buf old = {0}, new = {0};
-    bool fine = true;
-    DIR *directory = opendir(from);
-    if (!directory) return false;
+    char *from = realpath(given, NULL);
+    DIR *directory = from ? opendir(from) : NULL;
+    bool fine = directory != NULL;
     for (struct dirent *entry; fine && (entry = readdir(directory));) {
         const char *dot = strrchr(entry->d_name, '.');
         if (!dot || strcmp(dot, ".sst") != 0) continue;
         put_path(&old, from, entry->d_name);
         put_path(&new, to, entry->d_name);
-        fine = link(old.data, new.data) == 0;
+        fine = symlink(old.data, new.data) == 0;
     }
-    closedir(directory);
+    if (directory) closedir(directory);
+    free(from);
     buf_free(&old);
     buf_free(&new);
     return fine;
 }
 
-/* ---- mending ---- */
+/* ---- older lists ---- */
 
-/* What a folder with the older list would be: the number of its last batch. */
-static bool try_older(const char *store_path, const char *trial, struct slice current, const char *name,
-                      struct slice older, struct rocks_mark *mark)
+/* A folder whose list of files is to be replaced by an older one. */
+struct torn {
+    const char *store_path;
+    const char *trial; /* a folder that may be made and removed */
+    struct buf current, text;
+    char name[64]; /* of the list, which is `text` */
+    size_t bytes;  /* of the older list */
+};
+
+static bool torn_read(struct torn *torn, const char *store_path)
+{
+    *torn = (struct torn){.store_path = store_path};
+    if (!read_file(store_path, "CURRENT", &torn->current) || torn->current.len <= 9 ||
+        torn->current.len >= sizeof torn->name || !slice_starts(buf_view(&torn->current), SLICE("MANIFEST-")))
+        return false;
+    snprintf(torn->name, sizeof torn->name, "%.*s", (int)torn->current.len - 1,
+             torn->current.data); /* it ends in a newline */
+    return !strchr(torn->name, '/') && read_file(store_path, torn->name, &torn->text);
+}
+
+static void torn_free(struct torn *torn)
+{
+    buf_free(&torn->current);
+    buf_free(&torn->text);
+}
+
+/* What the folder would be with the older list, in a folder that is there and empty. */
+static bool make_trial(const struct torn *torn)
+{
+    return link_tables(torn->store_path, torn->trial) &&
+           write_file(torn->trial, torn->name, (struct slice){torn->text.data, torn->bytes}) &&
+           write_file(torn->trial, "CURRENT", buf_view(&torn->current));
+}
+
+/* The number of its last batch. */
+static bool try_older(const struct torn *torn, struct rocks_mark *mark)
 {
     char error[512];
     struct rocks_options options = {
-        .folder = trial, .path = trial, .read_only = true, .cache_bytes = 1024 * 1024};
-    remove_folder(trial);
-    bool made = mkdir(trial, 0700) == 0 && link_tables(store_path, trial) && write_file(trial, name, older) &&
-                write_file(trial, "CURRENT", current);
+        .folder = torn->trial, .path = torn->trial, .read_only = true, .cache_bytes = 1024 * 1024};
+    remove_folder(torn->trial);
+    bool made = mkdir(torn->trial, 0700) == 0 && make_trial(torn);
     struct store *store = made ? rocks_open(&options, error, sizeof error) : NULL;
     bool read = store && rocks_mark_on_disk(store, mark);
     if (store) store_close(store);
-    remove_folder(trial);
+    remove_folder(torn->trial);
     return read;
 }
 
-static bool cut(const char *store_path, const char *name, size_t whole)
+/* The newest list that is whole, has all its files, and goes up to a batch from which on the journal has the rest. */
+static bool find_older(struct torn *torn, uint64_t first)
+{
+    struct slice text = buf_view(&torn->text);
+    struct records records = read_records(text);
+    struct rocks_mark mark;
+    if (!ends_there(text, &records)) return false;
+    for (size_t i = 0; i < records.count; i++) {
+        torn->bytes = records.ends[i];
+        if (torn->bytes == text.len) continue; /* that is the list that cannot be read */
+        if (try_older(torn, &mark)) return mark.number + 1 >= first;
+    }
+    return false;
+}
+
+static bool cut(const struct torn *torn)
 {
     struct buf path = {0};
-    put_path(&path, store_path, name);
+    put_path(&path, torn->store_path, torn->name);
     int file = open(path.data, O_WRONLY | O_CLOEXEC);
-    bool done = file >= 0 && ftruncate(file, (off_t)whole) == 0 && fsync(file) == 0;
+    bool done = file >= 0 && ftruncate(file, (off_t)torn->bytes) == 0 && fsync(file) == 0;
     if (file >= 0) close(file);
     buf_free(&path);
     return done;
 }
 
-/* The newest list that is whole, has all its files, and goes up to a batch from which on the journal has the rest. */
-static bool find_older(const char *store_path, const char *trial, struct slice current, const char *name,
-                       struct slice text, uint64_t first, size_t *bytes)
-{
-    struct records records = read_records(text);
-    struct rocks_mark mark;
-    if (!ends_there(text, &records)) return false;
-    for (size_t i = 0; i < records.count; i++) {
-        *bytes = records.ends[i];
-        if (*bytes == text.len) continue; /* that is the list that cannot be read */
-        if (!try_older(store_path, trial, current, name, (struct slice){text.data, *bytes}, &mark)) continue;
-        return mark.number + 1 >= first;
-    }
-    return false;
-}
-
 bool manifest_mend(const char *folder, const char *store_path, uint64_t first)
 {
-    struct buf current = {0}, text = {0}, trial = {0};
-    char name[64];
-    size_t bytes;
-    bool mended = false;
+    struct torn torn;
+    struct buf trial = {0};
     put_path(&trial, folder, MENDING_NAME);
-    if (read_file(store_path, "CURRENT", &current) && current.len > 9 && current.len < sizeof name &&
-        slice_starts(buf_view(&current), SLICE("MANIFEST-"))) {
-        snprintf(name, sizeof name, "%.*s", (int)current.len - 1, current.data); /* it ends in a newline */
-        mended = !strchr(name, '/') && read_file(store_path, name, &text) &&
-                 find_older(store_path, trial.data, buf_view(&current), name, buf_view(&text), first,
-                            &bytes) &&
-                 cut(store_path, name, bytes);
-    }
+    bool mended = torn_read(&torn, store_path);
+    torn.trial = trial.data;
+    mended = mended && find_older(&torn, first) && cut(&torn);
     if (mended)
         log_line(
             "the data folder %s: the end of store/%s was torn, or named what is not there, and is cut off; the log "
             "has what it told of",
-            folder, name);
-    buf_free(&current);
-    buf_free(&text);
+            folder, torn.name);
+    torn_free(&torn);
     buf_free(&trial);
     return mended;
+}
+
+char *manifest_view(const char *store_path, uint64_t first)
+{
+    struct torn torn;
+    struct buf view = {0};
+    const char *temporary = getenv("TMPDIR");
+    put_path(&view, temporary && *temporary ? temporary : "/tmp", "quipu-read-XXXXXX");
+    bool is_made = torn_read(&torn, store_path) && mkdtemp(view.data);
+    torn.trial = view.data;
+    bool is_found = is_made && find_older(&torn, first) && mkdir(view.data, 0700) == 0 && make_trial(&torn);
+    if (is_made && !is_found) remove_folder(view.data);
+    torn_free(&torn);
+    if (is_found) return view.data;
+    buf_free(&view);
+    return NULL;
+}
+
+void manifest_view_free(char *view)
+{
+    if (view) remove_folder(view);
+    free(view);
 }

@@ -12,8 +12,14 @@
 
 /* Cuts that end off, if that is all that is wrong: nothing whole stands behind what is torn, all files of the older
  * list are there, and it goes up to a batch from which on the journal has everything (`first` is its first). So
- * nothing is lost, whatever was wrong. The folder FOLDER/mending is made for the trial, and removed. False: nothing
- * was changed. */
+ * nothing is lost, whatever was wrong. The folder FOLDER/mending, of links, is made for the trial, and removed. False:
+ * nothing was changed. */
 bool manifest_mend(const char *folder, const char *store_path, uint64_t first);
+
+/* The same for a reader, who changes nothing there: a folder of links to the tables, with the list without its end, in
+ * $TMPDIR or /tmp. NULL: there is no such list. It is needed as long as the tables are read. */
+char *manifest_view(const char *store_path, uint64_t first);
+/* Removes and frees it; it may be NULL. */
+void manifest_view_free(char *view);
 
 #endif

@@ -463,6 +463,10 @@ TEST(a_list_of_tables_that_ends_in_a_torn_record_is_mended)
         int file = open(manifest, O_WRONLY | O_APPEND | O_CLOEXEC);
         ensure(file >= 0 && write(file, torn, sizeof torn) == (ssize_t)sizeof torn);
         close(file);
+        struct stat before, after;
+        ensure(stat(manifest, &before) == 0);
+        CHECK_INT(numbered_content_of_killed(folder), 8); /* a reader changes nothing */
+        CHECK(stat(manifest, &after) == 0 && after.st_size == before.st_size);
         CHECK_INT(numbered_content_of(folder), 8);
         CHECK_INT(numbered_content_of(folder), 8);
         free(manifest);
@@ -477,6 +481,7 @@ TEST(a_torn_record_of_a_table_is_made_good_by_the_journal)
     struct stat status;
     ensure(stat(manifest, &status) == 0);
     byte_change(manifest, status.st_size - 10);
+    CHECK_INT(numbered_content_of_killed(folder), 8);
     CHECK_INT(numbered_content_of(folder), 8);
     struct store *store = disk_open(folder);
     CHECK(write_numbered(store, 9, true) == STORE_OK);
