@@ -133,9 +133,14 @@ static bool violation(struct checker *checker, const struct place *place, const 
 
 static bool refuse_violations(struct api_call *call, struct checker *checker)
 {
-    if (checker->count)
-        invalid(call, "%u validation error%s detected: %.*s", checker->count, checker->count == 1 ? "" : "s",
-                SLICE_ARG(buf_view(&checker->text)));
+    struct buf message = {0};
+    if (checker->count) {
+        buf_printf(&message, "%u validation error%s detected: ", checker->count,
+                   checker->count == 1 ? "" : "s");
+        buf_slice(&message, buf_view(&checker->text)); /* values may have a NUL, where %.*s would end */
+        invalid_text(call, buf_view(&message));
+    }
+    buf_free(&message);
     buf_free(&checker->text);
     return !call->error;
 }

@@ -423,10 +423,15 @@ def test_an_export_to_a_bucket_that_is_not_there(place, unused_name):
     for prefix in ["../..", "a/../../x", "a//b"]:
         ended = run_export(place.client, unused_name, S3Prefix=prefix)
         assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "S3InvalidKey"), prefix
+    ended = run_export(place.client, unused_name, S3Prefix="x" * 1024)
+    assert (ended["FailureCode"], ended["FailureMessage"]) == ("S3InvalidKey", "A key is at most 1024 bytes long")
     assert sorted(os.listdir(os.path.join(place.server.folder, "data", "s3"))) == ["photos"]
 
 
 @pytest.mark.parametrize("change, code, message", [
+    ({"S3Prefix": "nulp\0/x/y"}, "ValidationException",
+     "1 validation error detected: Value 'nulp\0/x/y' at 's3Prefix' failed to satisfy constraint: Member must satisfy "
+     "regular expression pattern: [^\\x00]*"),
     ({"TableArn": "{name}"}, "ValidationException",
      "One or more parameter values were invalid: tableArn is not a valid ARN"),
     ({"TableArn": "{arn}/index/i-1"}, "ValidationException", "Invalid Request: Table ARN is invalid."),
