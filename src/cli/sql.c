@@ -224,7 +224,8 @@ const struct command command_sql = {
         "Without a STATEMENT, statements are read from standard input, each ended by a semicolon: at a\n"
         "terminal with history, and completion of names by Tab; .help tells what else it knows.\n"
         "\n"
-        "--explain, or EXPLAIN before a statement, tells whether it reads by key, by an index, or everything.",
+        "--explain, or EXPLAIN before a statement, tells whether it reads by key, by an index, or everything,\n"
+        "and what that costs. What a server would refuse is refused, too.",
     FLAGS(flags),
     .examples = "  quipu sql \"SELECT * FROM Music WHERE Artist = 'Nina Simone'\"\n"
                 "  quipu sql 'SELECT Song FROM Music.\"by-year\" WHERE Year = ?' 1965 --explain\n"
