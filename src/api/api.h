@@ -45,6 +45,9 @@ struct slice api_operation_name(const struct operation *operation);
 bool api_operation_is_of_streams(const struct operation *operation);
 /* True for those of Application Auto Scaling, AnyScaleFrontendService. */
 bool api_operation_is_of_scaling(const struct operation *operation);
+/* The number of one of them by the name that it has there. TagResource and UntagResource are DynamoDB's, too, so that
+ * their own names are TagScalableTarget and UntagScalableTarget. */
+bool api_operation_search_scaling(struct slice name, unsigned *number);
 /* True for those whose reply, {}, the service leaves out: its body is empty. */
 bool api_operation_is_silent(const struct operation *operation);
 unsigned api_operation_count(void);

@@ -135,6 +135,7 @@ struct node_entry {
     X(ImportNotFoundException, 400, DYNAMO_PREFIX, "message")                                                \
     X(ObjectNotFoundException, 400, "", "Message")                                                           \
     X(InvalidNextTokenException, 400, "", "Message")                                                         \
+    X(TooManyTagsException, 400, "", "Message")                                                              \
     X(UnsupportedOperationException, 400, CORAL_PREFIX, "message")
 
 /* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return
@@ -271,6 +272,7 @@ struct api {
     X(ListImports)                                                                                           \
     X(ListStreams)                                                                                           \
     X(ListTables)                                                                                            \
+    X(ListTagsForResource)                                                                                   \
     X(ListTagsOfResource)                                                                                    \
     X(PutItem)                                                                                               \
     X(PutResourcePolicy)                                                                                     \
@@ -283,9 +285,11 @@ struct api {
     X(SearchVectors)                                                                                         \
     X(StartBulkPutItems)                                                                                     \
     X(TagResource)                                                                                           \
+    X(TagScalableTarget)                                                                                     \
     X(TransactGetItems)                                                                                      \
     X(TransactWriteItems)                                                                                    \
     X(UntagResource)                                                                                         \
+    X(UntagScalableTarget)                                                                                   \
     X(UpdateContinuousBackups)                                                                               \
     X(UpdateContributorInsights)                                                                             \
     X(UpdateGlobalTable)                                                                                     \
