@@ -90,6 +90,10 @@ struct api_throttle {
 };
 /* False: there is no such table, or too much was said of others. Tells how often anything was refused so far. */
 bool api_throttle(struct api *api, const struct api_throttle *order, uint64_t *refused);
+/* Writes one of the exceptions of throttling, by its short name, as a request for items of these tables gets it, and
+ * answers its status; 0 for any other exception. */
+int api_put_throttled(struct buf *out, const struct api *api, const char *error, bool is_write,
+                      const struct slice *tables, uint32_t count);
 
 void api_begin(struct api_call *call);
 void api_finish(struct api_call *call);

@@ -108,6 +108,7 @@ struct node_entry {
     X(TableNotFoundException, 400, DYNAMO_PREFIX, "message")                                                 \
     X(ItemCollectionSizeLimitExceededException, 400, DYNAMO_PREFIX, "message")                               \
     X(ProvisionedThroughputExceededException, 400, DYNAMO_PREFIX, "message")                                 \
+    X(RequestLimitExceeded, 400, DYNAMO_PREFIX, "message")                                                   \
     X(TransactionCanceledException, 400, DYNAMO_PREFIX, "Message")                                           \
     X(TransactionConflictException, 400, DYNAMO_PREFIX, "message")                                           \
     X(TransactionInProgressException, 400, DYNAMO_PREFIX, "Message")                                         \

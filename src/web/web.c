@@ -294,7 +294,7 @@ static bool admit(struct web *web, struct http_exchange *exchange, const struct 
     }
     int status = web->hooks ? hooks_fault(web->hooks, api_operation_name(operation), exchange, &fault) : 0;
     if (!status) return true;
-    web_count_error(web, fault);
+    if (fault) web_count_error(web, fault);
     reply(web, exchange, status, type);
     return false;
 }
