@@ -141,6 +141,10 @@ def test_from_standard_input(on, filled):
     assert songs == ["Gallows", "it's; \"so\""]
     broken = quipu("sql", on=on, stdin=f"SELEC;\nSELECT * FROM \"{filled}\";")
     assert (broken.returncode, broken.stdout) == (1, "") and broken.stderr.startswith("quipu: ")
+    broken = quipu("sql", on=on, stdin=f"SELECT Song FROM \"{filled}\" WHERE Artist = 'Odetta';\n;\n\nSELEC\n;\n"
+                                       f"SELECT * FROM \"{filled}\"")
+    assert (broken.returncode, broken.stdout) == (1, '{"Song":"Gallows"}\n')
+    assert broken.stderr.splitlines()[-1] == "quipu: statement 2, on line 4, failed; none behind it was run"
 
 
 @pytest.mark.parametrize("arguments, status, words", [
