@@ -81,12 +81,36 @@ bool api_operation_is_of_streams(const struct operation *operation)
            operation == &operation_GetShardIterator || operation == &operation_ListStreams;
 }
 
+/* Two of them have names that DynamoDB's own have, too. */
+static const struct {
+    struct slice name;
+    const struct operation *operation;
+} of_scaling[] = {
+    {SLICE("DeleteScalingPolicy"), &operation_DeleteScalingPolicy},
+    {SLICE("DeregisterScalableTarget"), &operation_DeregisterScalableTarget},
+    {SLICE("DescribeScalableTargets"), &operation_DescribeScalableTargets},
+    {SLICE("DescribeScalingPolicies"), &operation_DescribeScalingPolicies},
+    {SLICE("ListTagsForResource"), &operation_ListTagsForResource},
+    {SLICE("PutScalingPolicy"), &operation_PutScalingPolicy},
+    {SLICE("RegisterScalableTarget"), &operation_RegisterScalableTarget},
+    {SLICE("TagResource"), &operation_TagScalableTarget},
+    {SLICE("UntagResource"), &operation_UntagScalableTarget},
+};
+#define OF_SCALING_COUNT (sizeof of_scaling / sizeof *of_scaling)
+
 bool api_operation_is_of_scaling(const struct operation *operation)
 {
-    return operation == &operation_RegisterScalableTarget ||
-           operation == &operation_DeregisterScalableTarget ||
-           operation == &operation_DescribeScalableTargets || operation == &operation_PutScalingPolicy ||
-           operation == &operation_DeleteScalingPolicy || operation == &operation_DescribeScalingPolicies;
+    for (size_t i = 0; i < OF_SCALING_COUNT; i++)
+        if (of_scaling[i].operation == operation) return true;
+    return false;
+}
+
+bool api_operation_search_scaling(struct slice name, unsigned *number)
+{
+    for (size_t i = 0; i < OF_SCALING_COUNT; i++)
+        if (slice_equal(of_scaling[i].name, name))
+            return api_operation_search(of_scaling[i].operation->name, number);
+    return false;
 }
 
 bool api_operation_is_silent(const struct operation *operation)

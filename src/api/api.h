@@ -45,6 +45,9 @@ struct slice api_operation_name(const struct operation *operation);
 bool api_operation_is_of_streams(const struct operation *operation);
 /* True for those of Application Auto Scaling, AnyScaleFrontendService. */
 bool api_operation_is_of_scaling(const struct operation *operation);
+/* The number of one of them by the name that it has there. TagResource and UntagResource are DynamoDB's, too, so that
+ * their own names are TagScalableTarget and UntagScalableTarget. */
+bool api_operation_search_scaling(struct slice name, unsigned *number);
 /* True for those whose reply, {}, the service leaves out: its body is empty. */
 bool api_operation_is_silent(const struct operation *operation);
 unsigned api_operation_count(void);
@@ -87,6 +90,10 @@ struct api_throttle {
 };
 /* False: there is no such table, or too much was said of others. Tells how often anything was refused so far. */
 bool api_throttle(struct api *api, const struct api_throttle *order, uint64_t *refused);
+/* Writes one of the exceptions of throttling, by its short name, as a request for items of these tables gets it, and
+ * answers its status; 0 for any other exception. */
+int api_put_throttled(struct buf *out, const struct api *api, const char *error, bool is_write,
+                      const struct slice *tables, uint32_t count);
 
 void api_begin(struct api_call *call);
 void api_finish(struct api_call *call);

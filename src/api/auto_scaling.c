@@ -6,13 +6,15 @@
  * but for its exceptions. */
 #include <math.h>
 
-#include "api/settings.h"
+#include "api/auto_scaling.h"
 #include "base/hash.h"
 
-#define TARGETS          "scalableTargets"
+#define TARGETS          SCALABLE_TARGETS
 #define POLICIES         "scalingPolicies"
 #define RESULTS_DEFAULT  50
 #define NAMES_AT_ONCE    100
+#define UTILIZATION_MIN  20 /* in percent, as the service documents for tables */
+#define UTILIZATION_MAX  90
 #define SERVICE_ROLE     "role/aws-service-role/dynamodb.application-autoscaling.amazonaws.com/"
 #define SERVICE_ROLE_OWN "AWSServiceRoleForApplicationAutoScaling_DynamoDBTable"
 
@@ -46,13 +48,14 @@ static const struct shape_member suspended_members[] = {
 };
 static const struct shape shape_suspended = STRUCT_SHAPE("SuspendedState", suspended_members);
 
-enum { REGISTER_MIN = SCALE_OWN, REGISTER_MAX, REGISTER_ROLE, REGISTER_SUSPENDED };
+enum { REGISTER_MIN = SCALE_OWN, REGISTER_MAX, REGISTER_ROLE, REGISTER_SUSPENDED, REGISTER_TAGS };
 static const struct shape_member register_members[] = {
     TARGET_MEMBERS,
     [REGISTER_MIN] = MEMBER("MinCapacity", shape_capacity),
     [REGISTER_MAX] = MEMBER("MaxCapacity", shape_capacity),
     [REGISTER_ROLE] = MEMBER("RoleARN", shape_resource),
     [REGISTER_SUSPENDED] = MEMBER("SuspendedState", shape_suspended),
+    [REGISTER_TAGS] = MEMBER("Tags", shape_scaling_tags),
 };
 static const struct shape register_shape = STRUCT_SHAPE("RegisterScalableTargetRequest", register_members);
 
@@ -249,7 +252,9 @@ static bool apply_register(struct table_change *change)
         return false;
     if (map_integer(&target, "min") > map_integer(&target, "max"))
         return reject(&change->verdict, "MinCapacity cannot be greater than MaxCapacity");
-    if (is_new) {
+    if (is_new) { /* one that is there is tagged by TagResource only */
+        if (!scaling_tags_add(&change->verdict, node_member(&change->input, REGISTER_TAGS), &target))
+            return false;
         map_put(arena, &target, SLICE("created"), integer_value(arena, change->now_ms));
         map_put(arena, &target, SLICE("id"), text_value(make_id(arena, key, change->now_ms)));
     }
@@ -267,11 +272,17 @@ static void register_begin(struct api_call *call, const struct node *input)
     submit(call, input, apply_register, table_is_missing);
 }
 
+void put_scalable_target_arn(struct buf *out, const struct api *api, const struct map *target)
+{
+    buf_printf(out, "arn:aws:application-autoscaling:%.*s:%.*s:scalable-target/%.*s", SLICE_ARG(api->region),
+               SLICE_ARG(api->account), SLICE_ARG(map_text(target, "id")));
+}
+
 static void put_target_arn(struct buf *out, const struct api *api, const struct map *target)
 {
-    buf_printf(out,
-               "\"ScalableTargetARN\":\"arn:aws:application-autoscaling:%.*s:%.*s:scalable-target/%.*s\"",
-               SLICE_ARG(api->region), SLICE_ARG(api->account), SLICE_ARG(map_text(target, "id")));
+    buf_text(out, "\"ScalableTargetARN\":\"");
+    put_scalable_target_arn(out, api, target);
+    buf_byte(out, '"');
 }
 
 static void register_finish(struct api_call *call)
@@ -383,6 +394,10 @@ static bool check_policy(struct verdict *verdict, const struct node *input, bool
         return reject(verdict,
                       "Either a PredefinedMetricSpecification or a CustomizedMetricSpecification must be "
                       "given");
+    double percent = node_member(tracking, TRACKING_TARGET)->real;
+    if (!customized->present && !(percent >= UTILIZATION_MIN && percent <= UTILIZATION_MAX))
+        return reject(verdict, "The TargetValue of a utilization is between %d and %d", UTILIZATION_MIN,
+                      UTILIZATION_MAX);
     if (customized->present && has_null(node_member(customized, 2)))
         return reject(verdict, "Dimensions cannot be null");
     return true;

@@ -35,6 +35,12 @@ static bool is_token(struct slice text)
     return text.len && !memchr(text.data, '$', text.len);
 }
 
+/* Names of files end at a NUL, and so would a key: what is below it would be written elsewhere. */
+static bool is_output_prefix(struct slice text)
+{
+    return !memchr(text.data, 0, text.len);
+}
+
 static const char *const algorithms[] = {"AES256", "KMS", NULL};
 static const char *const compressions[] = {"GZIP", "ZSTD", "NONE", NULL};
 const struct shape shape_bucket = {.kind = SHAPE_STRING,
@@ -44,6 +50,11 @@ const struct shape shape_bucket = {.kind = SHAPE_STRING,
                                    .matches = is_bucket_name};
 const struct shape shape_bucket_owner = {.kind = SHAPE_STRING, .pattern = "[0-9]{12}", .matches = is_owner};
 const struct shape shape_key_prefix = {.kind = SHAPE_STRING, .has_max = true, .max = LIMIT_BUCKET_KEY_BYTES};
+const struct shape shape_output_prefix = {.kind = SHAPE_STRING,
+                                          .has_max = true,
+                                          .max = LIMIT_BUCKET_KEY_BYTES,
+                                          .pattern = "[^\\x00]*",
+                                          .matches = is_output_prefix};
 const struct shape shape_sse_algorithm = ENUM_SHAPE(algorithms);
 const struct shape shape_sse_key = STRING_SHAPE_SIZED(1, 2048);
 const struct shape shape_client_token = {.kind = SHAPE_STRING, .pattern = "^[^\\$]+$", .matches = is_token};
@@ -171,7 +182,9 @@ bool background_by_arn(struct api_call *call, struct slice arn, const struct bac
     if (!slice_equal(type, SLICE("table")) || !table.len ||
         !slice_equal(kind, background_kind_name(words->kind)) || !rest.len)
         return invalid(call, "%s", words->invalid);
-    if (slice_equal(region, call->api->region) &&
+    bool is_here = slice_equal(region, call->api->region);
+    if (!is_here && words->elsewhere) return refuse(call, words->not_found, "%s", words->elsewhere);
+    if (is_here &&
         api_job_find(call->api->engine, call->arena, words->kind, rest, out) &&
         slice_equal(out->table, table))
         return true;

@@ -4,7 +4,8 @@
 
 #include "api/settings.h"
 
-extern const struct shape shape_bucket, shape_bucket_owner, shape_key_prefix, shape_sse_algorithm,
+extern const struct shape shape_bucket, shape_bucket_owner, shape_key_prefix, shape_output_prefix,
+    shape_sse_algorithm,
     shape_sse_key, shape_client_token, shape_job_arn, shape_compression, shape_list_size;
 
 /* The kind of the notes of tokens begins so, and ends in the kind of the jobs. */
@@ -46,6 +47,7 @@ struct background_words {
     const char *invalid;   /* ValidationException */
     const char *not_found; /* the exception's short name, */
     const char *missing;   /* ... and its sentence, before the ARN */
+    const char *elsewhere; /* the sentence for another region's; NULL: the same */
 };
 bool background_by_arn(struct api_call *call, struct slice arn, const struct background_words *words,
                        struct api_job *out);

@@ -59,16 +59,20 @@ void put_backup_arn(struct buf *out, const struct api *api, struct slice table, 
     buf_printf(out, "/backup/%.*s", SLICE_ARG(id));
 }
 
-/* "us-east-1" */
-static bool is_region(struct slice text)
+/* "us-east-1": as the regions of the partition aws are named; and whatever region this server was given. */
+static bool is_region(const struct api *api, struct slice text)
 {
-    unsigned hyphens = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        char c = text.data[i];
-        hyphens += c == '-';
-        if (c != '-' && !(c >= 'a' && c <= 'z') && !(c >= '0' && c <= '9')) return false;
-    }
-    return hyphens >= 2 && text.data[text.len - 1] >= '0' && text.data[text.len - 1] <= '9';
+    static const char *const places[] = {"af", "ap", "ca", "eu", "il", "me", "mx", "sa", "us"},
+                            *const directions[] = {"central",   "north",     "south",     "east",     "west",
+                                                   "northeast", "northwest", "southeast", "southwest"};
+    struct slice rest = text, place = slice_cut(&rest, '-'), direction = slice_cut(&rest, '-');
+    bool has_place = false, has_direction = false, has_number = rest.len == 1 && rest.data[0] >= '1' &&
+                                                               rest.data[0] <= '9';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++)
+        has_place |= slice_equal(place, slice_of(places[i]));
+    for (size_t i = 0; i < sizeof directions / sizeof *directions; i++)
+        has_direction |= slice_equal(direction, slice_of(directions[i]));
+    return (has_place && has_direction && has_number) || slice_equal(text, api->region);
 }
 
 bool backup_by_arn(struct api_call *call, struct slice arn, struct backup_note *out)
@@ -80,7 +84,8 @@ bool backup_by_arn(struct api_call *call, struct slice arn, struct backup_note *
     if (!slice_equal(scheme, SLICE("arn")) || !slice_equal(type, SLICE("table")) || !is_plain_name(table) ||
         !slice_equal(kind, SLICE("backup")) || !is_plain_name(rest))
         return invalid(call, "Invalid Backup ARN");
-    if (!slice_equal(partition, SLICE("aws")) || !slice_equal(service, SLICE("dynamodb")) || !is_region(region))
+    if (!slice_equal(partition, SLICE("aws")) || !slice_equal(service, SLICE("dynamodb")) ||
+        !is_region(call->api, region))
         return invalid(call, "Invalid Request: BackupArn is not valid");
     if (!slice_equal(account, call->api->account))
         return refuse(call, "AccessDeniedException", "Access is denied");

@@ -13,7 +13,7 @@ static const char *const output_types[] = {"ERROR", "CONDITION_CHECK_FAILURE", N
 static const char *const tiers[] = {"STANDARD", "ACCELERATED", NULL};
 static const struct shape shape_format = ENUM_SHAPE(formats);
 static const struct shape shape_output_type = ENUM_SHAPE(output_types);
-static const struct shape shape_output_types = LIST_SHAPE(shape_output_type);
+static const struct shape shape_output_types = LIST_SHAPE_SIZED(shape_output_type, 1, 2);
 static const struct shape shape_tier = ENUM_SHAPE(tiers);
 static const struct shape shape_units_max = {.kind = SHAPE_LONG, .has_min = true, .min = UNITS_MIN};
 static const struct shape_member input_members[] = {
@@ -27,7 +27,7 @@ static const struct shape shape_input = STRUCT_SHAPE("InputS3Configuration", inp
 static const struct shape_member output_members[] = {
     [OUTPUT_TYPE] = REQUIRED("OutputType", shape_output_types),
     [OUTPUT_BUCKET] = MEMBER("S3Bucket", shape_bucket),
-    [OUTPUT_PREFIX] = MEMBER("S3KeyPrefix", shape_key_prefix),
+    [OUTPUT_PREFIX] = MEMBER("S3KeyPrefix", shape_output_prefix),
     [OUTPUT_OWNER] = MEMBER("S3BucketOwner", shape_bucket_owner),
     [OUTPUT_ALGORITHM] = MEMBER("S3SseAlgorithm", shape_sse_algorithm),
     [OUTPUT_KEY] = MEMBER("S3SseKmsKeyId", shape_sse_key),
@@ -43,9 +43,10 @@ static const struct shape_member start_members[] = {
 };
 static const struct shape start_shape = STRUCT_SHAPE("StartBulkPutItemsInput", start_members);
 
-static const struct background_words words = {API_BULK, "Invalid BulkOperation ARN",
-                                              "ResourceNotFoundException",
-                                              "Requested resource not found: BulkOperation: "};
+static const struct background_words words = {.kind = API_BULK,
+                                              .invalid = "Invalid BulkOperation ARN",
+                                              .not_found = "ResourceNotFoundException",
+                                              .missing = "Requested resource not found: BulkOperation: "};
 
 /* ---- showing ---- */
 

@@ -133,9 +133,14 @@ static bool violation(struct checker *checker, const struct place *place, const 
 
 static bool refuse_violations(struct api_call *call, struct checker *checker)
 {
-    if (checker->count)
-        invalid(call, "%u validation error%s detected: %.*s", checker->count, checker->count == 1 ? "" : "s",
-                SLICE_ARG(buf_view(&checker->text)));
+    struct buf message = {0};
+    if (checker->count) {
+        buf_printf(&message, "%u validation error%s detected: ", checker->count,
+                   checker->count == 1 ? "" : "s");
+        buf_slice(&message, buf_view(&checker->text)); /* values may have a NUL, where %.*s would end */
+        invalid_text(call, buf_view(&message));
+    }
+    buf_free(&message);
     buf_free(&checker->text);
     return !call->error;
 }
@@ -256,13 +261,20 @@ static void put_all_constraints(struct buf *out, const char *of, const struct sh
     if (shape->pattern) {
         buf_slice(out, slice_of(comma));
         put_pattern(out, shape);
+        comma = ", ";
+    }
+    if (shape->choices) {
+        buf_slice(out, slice_of(comma));
+        put_choices(out, shape);
     }
     buf_byte(out, ']');
 }
 
 static bool breaks_own(const struct node *node)
 {
-    return node->present && (is_too_small(node) || is_too_large(node) || misses_pattern(node));
+    bool is_wrong_choice = node->present && node->shape->choices && !is_choice(node->shape, node->text);
+    return node->present &&
+           (is_too_small(node) || is_too_large(node) || misses_pattern(node) || is_wrong_choice);
 }
 
 static void check_struct(struct checker *checker, const struct place *parent, const struct node *node);

@@ -124,12 +124,12 @@ static bool define_policy(struct verdict *verdict, const struct node *policy, st
 
 static bool define_table(struct verdict *verdict, const struct node *input, struct table_definition *out)
 {
-    const struct node *class = node_member(input, CREATE_CLASS);
+    const struct node *class = node_member(input, CREATE_CLASS), *tags = node_member(input, CREATE_TAGS);
     if (!check_table_class(verdict, class) || !define_billing(verdict, input, out) ||
         !define_schema(verdict, input, out) || !define_limits(verdict, input, out) ||
         !define_stream(verdict, node_member(input, CREATE_STREAM), out) ||
         !define_encryption(verdict, node_member(input, CREATE_SSE), out) ||
-        !define_tags(verdict, node_member(input, CREATE_TAGS), out) ||
+        !check_tags(verdict, tags) || !merge_tags(verdict, tags, out) ||
         !define_policy(verdict, node_member(input, CREATE_POLICY), out) || !check_supported(verdict, input))
         return false;
     out->deletion_protected = node_is_true(node_member(input, CREATE_PROTECTED));

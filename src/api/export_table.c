@@ -45,7 +45,7 @@ static const struct shape_member export_members[] = {
     [EXPORT_TOKEN] = MEMBER("ClientToken", shape_client_token),
     [EXPORT_BUCKET] = REQUIRED("S3Bucket", shape_bucket),
     [EXPORT_OWNER] = MEMBER("S3BucketOwner", shape_bucket_owner),
-    [EXPORT_PREFIX] = MEMBER("S3Prefix", shape_key_prefix),
+    [EXPORT_PREFIX] = MEMBER("S3Prefix", shape_output_prefix),
     [EXPORT_ALGORITHM] = MEMBER("S3SseAlgorithm", shape_sse_algorithm),
     [EXPORT_KEY] = MEMBER("S3SseKmsKeyId", shape_sse_key),
     [EXPORT_FORMAT] = MEMBER("ExportFormat", shape_format),
@@ -298,7 +298,8 @@ static const struct shape describe_shape = STRUCT_SHAPE("DescribeExportInput", d
 static void describe_begin(struct api_call *call, const struct node *input)
 {
     static const struct background_words words = {API_EXPORT, "Invalid Export ARN", "ExportNotFoundException",
-                                                  "Export not found: Export not found: "};
+                                                  "Export not found: Export not found: ",
+                                                  "Export not found: Invalid export arn"};
     struct api_job job;
     if (background_by_arn(call, node_member(input, 0)->text, &words, &job)) put_export(call, &job);
 }

@@ -143,8 +143,10 @@ static const struct shape describe_shape = STRUCT_SHAPE("DescribeImportInput", d
 
 static void describe_begin(struct api_call *call, const struct node *input)
 {
-    static const struct background_words words = {API_IMPORT, "Invalid Import ARN", "ImportNotFoundException",
-                                                  "Import not found: "};
+    static const struct background_words words = {.kind = API_IMPORT,
+                                                  .invalid = "Invalid Import ARN",
+                                                  .not_found = "ImportNotFoundException",
+                                                  .missing = "Import not found: "};
     struct api_job job;
     if (background_by_arn(call, node_member(input, 0)->text, &words, &job)) put_import(call, &job);
 }

@@ -108,6 +108,7 @@ struct node_entry {
     X(TableNotFoundException, 400, DYNAMO_PREFIX, "message")                                                 \
     X(ItemCollectionSizeLimitExceededException, 400, DYNAMO_PREFIX, "message")                               \
     X(ProvisionedThroughputExceededException, 400, DYNAMO_PREFIX, "message")                                 \
+    X(RequestLimitExceeded, 400, DYNAMO_PREFIX, "message")                                                   \
     X(TransactionCanceledException, 400, DYNAMO_PREFIX, "Message")                                           \
     X(TransactionConflictException, 400, DYNAMO_PREFIX, "message")                                           \
     X(TransactionInProgressException, 400, DYNAMO_PREFIX, "Message")                                         \
@@ -135,6 +136,7 @@ struct node_entry {
     X(ImportNotFoundException, 400, DYNAMO_PREFIX, "message")                                                \
     X(ObjectNotFoundException, 400, "", "Message")                                                           \
     X(InvalidNextTokenException, 400, "", "Message")                                                         \
+    X(TooManyTagsException, 400, "", "Message")                                                              \
     X(UnsupportedOperationException, 400, CORAL_PREFIX, "message")
 
 /* Ends the call with this exception; the reply is written. Always answers false, so that a check can `return
@@ -271,6 +273,7 @@ struct api {
     X(ListImports)                                                                                           \
     X(ListStreams)                                                                                           \
     X(ListTables)                                                                                            \
+    X(ListTagsForResource)                                                                                   \
     X(ListTagsOfResource)                                                                                    \
     X(PutItem)                                                                                               \
     X(PutResourcePolicy)                                                                                     \
@@ -283,9 +286,11 @@ struct api {
     X(SearchVectors)                                                                                         \
     X(StartBulkPutItems)                                                                                     \
     X(TagResource)                                                                                           \
+    X(TagScalableTarget)                                                                                     \
     X(TransactGetItems)                                                                                      \
     X(TransactWriteItems)                                                                                    \
     X(UntagResource)                                                                                         \
+    X(UntagScalableTarget)                                                                                   \
     X(UpdateContinuousBackups)                                                                               \
     X(UpdateContributorInsights)                                                                             \
     X(UpdateGlobalTable)                                                                                     \

@@ -29,83 +29,48 @@ bool check_select(struct api_call *call, const struct node *select, const struct
 
 /* ---- what an index lacks ---- */
 
-/* Names, each once, as "[a, b]". */
-struct name_list {
-    struct slice *names;
-    uint32_t count, capacity;
-};
-
-static void add_name(struct arena *arena, struct name_list *list, struct slice name)
+static struct name_list missing_of(struct api_call *call, const struct page_request *request,
+                                   const struct name_list *names)
 {
-    for (uint32_t i = 0; i < list->count; i++)
-        if (slice_equal(list->names[i], name)) return;
-    if (list->count == list->capacity) {
-        uint32_t wider = list->capacity ? list->capacity * 2 : 8;
-        struct slice *names = arena_array(arena, struct slice, wider);
-        if (list->count) memcpy(names, list->names, list->count * sizeof *names);
-        list->names = names;
-        list->capacity = wider;
-    }
-    list->names[list->count++] = name;
-}
-
-static struct slice list_text(struct api_call *call, const struct name_list *list)
-{
-    struct buf text = {0};
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (i) buf_text(&text, ", ");
-        buf_slice(&text, list->names[i]);
-    }
-    struct slice copy = arena_copy(call->arena, buf_view(&text));
-    buf_free(&text);
-    return copy;
-}
-
-static void add_if_missing(struct api_call *call, const struct page_request *request, struct name_list *list,
-                           const struct path *path)
-{
-    if (path->count && !index_projects(request->table, request->index, path->parts[0].name))
-        add_name(call->arena, list, path->parts[0].name);
-}
-
-static void add_missing_of(struct api_call *call, const struct page_request *request, struct name_list *list,
-                           const struct condition *condition)
-{
-    if (!condition) return;
-    for (uint32_t i = 0; i < condition->operand_count; i++)
-        add_if_missing(call, request, list, &condition->operands[i].path);
-    add_missing_of(call, request, list, condition->left);
-    add_missing_of(call, request, list, condition->right);
+    struct name_list missing = {0};
+    for (uint32_t i = 0; i < names->count; i++)
+        if (!index_projects(request->table, request->index, names->names[i]))
+            name_list_add(call->arena, &missing, names->names[i]);
+    return missing;
 }
 
 bool check_index_select(struct api_call *call, const struct node *select, struct page_request *request)
 {
     const struct index_definition *index = request->index;
-    struct name_list missing = {0};
+    struct name_list names = {0};
     bool wants_all = node_says(select, "ALL_ATTRIBUTES") && index->projection != PROJECT_ALL;
     if (wants_all && index->global)
         return invalid(call,
                        "One or more parameter values were invalid: Select type ALL_ATTRIBUTES is not "
                        "supported for global secondary index %.*s because its projection type is not ALL",
                        SLICE_ARG(index->name));
-    for (uint32_t i = 0; request->projection && i < request->projection->count; i++)
-        add_if_missing(call, request, &missing, &request->projection->paths[i]);
+    name_list_add_projection(call->arena, &names, request->projection);
+    struct name_list missing = missing_of(call, request, &names);
     if (missing.count && index->global)
         return invalid(call,
                        "One or more parameter values were invalid: Global secondary index %.*s does not "
                        "project [%.*s]",
-                       SLICE_ARG(index->name), SLICE_ARG(list_text(call, &missing)));
+                       SLICE_ARG(index->name), SLICE_ARG(name_list_text(call->arena, &missing)));
     request->fetch_whole = wants_all || missing.count > 0;
     return true;
 }
 
+/* Their order is that of a hash set: seen are [a, b] of a condition on b and then a, and [zz, aa, mm] as they were
+ * written, which fall into one bucket. */
 struct slice index_filter_fault(struct api_call *call, const struct page_request *request)
 {
-    struct name_list missing = {0};
-    add_missing_of(call, request, &missing, request->filter);
+    struct name_list names = {0};
+    name_list_add_condition(call->arena, &names, request->filter);
+    struct name_list missing = missing_of(call, request, &names);
     if (missing.count == 0) return SLICE_NONE;
+    name_list_hash_order(&missing);
     return arena_printf(call->arena,
                         "One or more parameter values were invalid: Secondary index %.*s does not project one "
                         "or more filter attributes: [%.*s]",
-                        SLICE_ARG(request->index->name), SLICE_ARG(list_text(call, &missing)));
+                        SLICE_ARG(request->index->name), SLICE_ARG(name_list_text(call->arena, &missing)));
 }

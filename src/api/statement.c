@@ -68,29 +68,11 @@ static const struct condition *join(struct api_call *call, enum condition_kind k
 
 /* ---- INSERT ---- */
 
-/* In the words that only statements have for a missing or mistyped key. */
-static struct slice insert_key_fault(struct api_call *call, const struct table *table, const struct map *item)
-{
-    const struct slice names[2] = {table->keys.hash, table->keys.range};
-    const enum value_type types[2] = {table->keys.hash_type, table->keys.range_type};
-    for (int i = 0; i < 2 && names[i].len; i++) {
-        const struct value *value = map_find(item, names[i]);
-        if (!value)
-            return arena_printf(call->arena, "Key attribute should be present in the item: Key %.*s",
-                                SLICE_ARG(names[i]));
-        if (value->type != types[i])
-            return arena_printf(
-                call->arena,
-                "Key attribute's data type should match its data type in table's schema: Key %.*s",
-                SLICE_ARG(names[i]));
-    }
-    return SLICE_NONE;
-}
-
 static void fit_insert(struct api_call *call, enum statement_words words, struct statement_run *run)
 {
     struct item_write *insert = &run->change;
-    if (words == WORDS_OF_STATEMENTS) run->fault = insert_key_fault(call, run->table, &insert->write.item);
+    if (words == WORDS_OF_STATEMENTS)
+        run->fault = statement_insert_fault(call->arena, run->statement, &run->table->keys);
     if (run->fault.len) return;
     run->fault = key_of_item(call, run->table, &insert->write.item, false, &insert->key);
     insert->is_insert = true;

@@ -1,5 +1,5 @@
 /* What a request says about a table beyond its schema: throughput (provisioned units, ceilings on demand,
- * warm throughput), the stream, encryption, class and tags. */
+ * warm throughput), the stream, encryption and class. */
 #include "api/tables.h"
 
 #define UNITS_MAX            1000000000000 /* the service's own bound on a number of units */
@@ -120,7 +120,7 @@ bool define_warm(struct verdict *verdict, const struct node *node, const struct 
            take_warm(verdict, node_member(node, WARM_WRITE), "Write", write, rules, &out->warm_write);
 }
 
-/* ---- stream, class, encryption, tags ---- */
+/* ---- stream, class, encryption ---- */
 
 enum stream_view stream_view_from_node(const struct node *view)
 {
@@ -163,37 +163,5 @@ bool define_encryption(struct verdict *verdict, const struct node *sse, struct t
         return reject(verdict, INVALID_VALUES "SSEType KMS is required if KMSMasterKeyId is specified");
     out->encrypted = node_is_true(enabled) || type->present;
     out->kms_key = key->present ? key->text : SLICE_NONE;
-    return true;
-}
-
-static bool check_tag(struct verdict *verdict, const struct node *key, const struct node *value)
-{
-    if (!key->present || key->text.len == 0 || key->text.len > 128)
-        return reject(verdict, "The Tag Key provided is invalid, Key: %.*s",
-                      SLICE_ARG(key->present ? key->text : SLICE("null")));
-    if (!value->present || value->text.len > 256)
-        return reject(verdict, "The Tag Value provided is invalid, Value: %.*s",
-                      SLICE_ARG(value->present ? value->text : SLICE("null")));
-    if (slice_starts(key->text, SLICE("aws:")))
-        return reject(verdict, "Tag Key cannot be prefixed with aws:, Key: %.*s", SLICE_ARG(key->text));
-    return true;
-}
-
-bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out)
-{
-    if (list->count > LIMIT_TAGS)
-        return reject(verdict, "Number of Tags exceed the current limit for the provided ResourceArn");
-    out->tags = arena_array(verdict->arena, struct tag, list->count);
-    for (uint32_t i = 0; i < list->count; i++) {
-        if (!list->elements[i].present) continue;
-        const struct node *key = node_member(&list->elements[i], TAG_KEY);
-        const struct node *value = node_member(&list->elements[i], TAG_VALUE);
-        if (!check_tag(verdict, key, value)) return false;
-        for (uint32_t j = 0; j < out->tag_count; j++)
-            if (slice_equal(out->tags[j].key, key->text))
-                return reject(verdict, "Duplicate Tag Keys provided as input: Duplicate Tag Key found %.*s",
-                              SLICE_ARG(key->text));
-        out->tags[out->tag_count++] = (struct tag){key->text, value->text};
-    }
     return true;
 }

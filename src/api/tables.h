@@ -137,7 +137,6 @@ enum stream_view stream_view_from_node(const struct node *view);
 const char *stream_view_name(enum stream_view view);
 bool check_table_class(struct verdict *verdict, const struct node *class);
 bool define_encryption(struct verdict *verdict, const struct node *sse, struct table_definition *out);
-bool define_tags(struct verdict *verdict, const struct node *list, struct table_definition *out);
 
 /* ---- a table that an import makes (create_table.c) ---- */
 

@@ -358,6 +358,15 @@ static const struct throttle_arm *first_refused(const struct throttle_demand *de
     return NULL;
 }
 
+static const struct slice
+    on_demand_words = SLICE(
+        "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling "
+        "your table or index so please try again shortly. If exceptions persist, check if you have a hot key: "
+        "https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html"),
+    provisioned_words = SLICE(
+        "The level of configured provisioned throughput for the table was exceeded. Consider increasing your "
+        "provisioning level with the UpdateTable API.");
+
 static struct slice message_of(const struct throttle_demand *demand)
 {
     const struct throttle_arm *arm = first_refused(demand);
@@ -367,18 +376,13 @@ static struct slice message_of(const struct throttle_demand *demand)
         return SLICE("Throughput exceeds the current capacity for one or more global secondary indexes. "
                      "DynamoDB is automatically scaling your index so please try again shortly.");
     if (demand->table->definition.on_demand)
-        return SLICE(
-            "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically "
-            "scaling your table or index so please try again shortly. If exceptions persist, check if "
-            "you have a hot key: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/"
-            "bp-partition-key-design.html");
+        return on_demand_words;
     if (arm->index)
         return SLICE(
             "The level of configured provisioned throughput for one or more global secondary indexes "
             "of the table was exceeded. Consider increasing your provisioning level for the "
             "under-provisioned global secondary indexes with the UpdateTable API");
-    return SLICE("The level of configured provisioned throughput for the table was exceeded. Consider "
-                 "increasing your provisioning level with the UpdateTable API.");
+    return provisioned_words;
 }
 
 static const char *cause_text(enum throttle_cause cause)
@@ -429,4 +433,38 @@ struct reason throttle_reason(const struct throttle_demand *demand)
     return (struct reason){demand->table->definition.on_demand ? "ThrottlingError"
                                                                : "ProvisionedThroughputExceeded",
                            message_of(demand), SLICE_NONE};
+}
+
+/* ---- for tests ---- */
+
+int api_put_throttled(struct buf *out, const struct api *api, const char *error, bool is_write,
+                      const struct slice *tables, uint32_t count)
+{
+    const struct {
+        const char *error, *cause;
+        struct slice message;
+    } kinds[] = {
+        {"ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded", provisioned_words},
+        {"ThrottlingException", "KeyRangeThroughputExceeded", on_demand_words},
+        {"RequestLimitExceeded", "AccountLimitExceeded",
+         SLICE("Throughput exceeds the current throughput limit for your account. Please contact AWS Support "
+               "at https://aws.amazon.com/support request a limit increase")}};
+    size_t kind = 0;
+    while (strcmp(kinds[kind].error, error) != 0)
+        if (++kind == sizeof kinds / sizeof *kinds) return 0;
+    struct buf members = {0};
+    buf_text(&members, "\"ThrottlingReasons\":[");
+    for (uint32_t i = 0; i < count; i++) {
+        struct buf arn = {0};
+        buf_printf(&members, "%s{\"reason\":\"Table%s%s\",\"resource\":", i ? "," : "",
+                   is_write ? "Write" : "Read", kinds[kind].cause);
+        api_put_table_arn(&arn, api, tables[i]);
+        json_put_string(&members, buf_view(&arn));
+        buf_byte(&members, '}');
+        buf_free(&arn);
+    }
+    buf_byte(&members, ']');
+    int status = api_put_error_with(out, error, kinds[kind].message, buf_view(&members));
+    buf_free(&members);
+    return status;
 }

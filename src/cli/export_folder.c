@@ -90,10 +90,22 @@ struct search {
     size_t count;
 };
 
+/* The reports of a bulk operation have a summary, too, of another kind. */
+static bool has_manifest(struct arena *arena, const char *folder)
+{
+    const char *path = joined(arena, folder, "manifest-summary.json");
+    struct buf text = {0};
+    if (!is_file(path)) return false;
+    bool is_report = input_read(path, MANIFEST_BYTES, &text) && raw_is_json(arena, buf_view(&text)) &&
+                     raw_member(arena, buf_view(&text), "bulkOperationArn").len;
+    buf_free(&text);
+    return !is_report;
+}
+
 static void search(struct search *search_, const char *folder, unsigned depth)
 {
     struct arena *arena = search_->arena;
-    if (is_file(joined(arena, folder, "manifest-summary.json"))) {
+    if (has_manifest(arena, folder)) {
         if (search_->count < 2) search_->found[search_->count] = folder;
         search_->count++;
         return;
@@ -183,8 +195,8 @@ bool export_folder_read(const char *path, struct arena *arena, struct export_fol
     if (!out->count) add_files_of(out, arena, joined(arena, path, "data"));
     if (out->count > 1) qsort(out->files, out->count, sizeof *out->files, by_path);
     if (!out->count)
-        complain(
-            "%s is no export: it has neither a manifest-summary.json nor files that end in .json.gz or .ion.gz",
-            path);
+        complain("%s is no export: it has neither an export's manifest-summary.json nor files that end in .json.gz "
+                 "or .ion.gz",
+                 path);
     return out->count > 0;
 }

@@ -73,6 +73,8 @@ struct schema {
     struct key_part hash, range;
     const char *index;   /* NULL: the table itself */
     struct key searched; /* of the index, else of the table */
+    const struct node *index_description;
+    bool is_global; /* the index */
 };
 
 /* Asks for a table's keys and, unless index is NULL, for those of its index. False after complaining. */

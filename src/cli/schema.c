@@ -44,15 +44,28 @@ void schema_keys(const struct node *table, struct key_part *hash, struct key_par
     *range = key.count > key.hash_count ? key.parts[key.hash_count] : (struct key_part){SLICE(""), 'S'};
 }
 
-static const struct node *find_index(const struct node *description, const char *name)
+static const struct node *find_index(const struct node *description, const char *list_name, const char *name)
 {
-    const char *const lists[] = {"GlobalSecondaryIndexes", "LocalSecondaryIndexes"};
-    for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
-        const struct node *list = node_member(description, lists[i]);
-        for (const struct node *one = list ? list->first : NULL; one; one = one->next)
-            if (node_is(one, "IndexName", name)) return one;
-    }
+    const struct node *list = node_member(description, list_name);
+    for (const struct node *one = list ? list->first : NULL; one; one = one->next)
+        if (node_is(one, "IndexName", name)) return one;
     return NULL;
+}
+
+static bool load_index(struct schema *out)
+{
+    const char *table = out->table, *index = out->index;
+    const struct node *found = find_index(out->description, "GlobalSecondaryIndexes", index);
+    out->is_global = found != NULL;
+    if (!found) found = find_index(out->description, "LocalSecondaryIndexes", index);
+    if (!found && find_index(out->description, "VectorIndexes", index))
+        return complain("the index '%s' of the table '%s' is a vector index, which only SearchVectors reads",
+                        index, table),
+               false;
+    if (!found) return complain("the table '%s' has no index '%s'", table, index), false;
+    out->index_description = found;
+    schema_key(out->description, node_member(found, "KeySchema"), &out->searched);
+    return true;
 }
 
 bool schema_load(const struct place *place, struct arena *arena, const char *table, const char *index,
@@ -67,9 +80,5 @@ bool schema_load(const struct place *place, struct arena *arena, const char *tab
     *out = (struct schema){.table = table, .index = index, .description = node_member(answer.json, "Table")};
     schema_keys(out->description, &out->hash, &out->range);
     schema_key(out->description, node_member(out->description, "KeySchema"), &out->searched);
-    if (!index) return true;
-    const struct node *found = find_index(out->description, index);
-    if (!found) return complain("the table '%s' has no index '%s'", table, index), false;
-    schema_key(out->description, node_member(found, "KeySchema"), &out->searched);
-    return true;
+    return !index || load_index(out);
 }

@@ -218,17 +218,21 @@ const struct command command_sql = {
     .usage = "[STATEMENT [PARAMETER...]] [flags]",
     .about =
         "Runs a PartiQL statement as DynamoDB takes it. Items are printed as a readable table on a terminal, as\n"
-        "JSON lines otherwise. PARAMETERs are the values of its question marks: JSON, or else a text.\n"
+        "JSON lines otherwise. PARAMETERs are the values of its question marks: JSON, or else a text. So 1 is a\n"
+        "number; the text is '\"1\"'.\n"
         "STATEMENT may be @FILE, or - for standard input.\n"
         "\n"
         "Without a STATEMENT, statements are read from standard input, each ended by a semicolon: at a\n"
-        "terminal with history, and completion of names by Tab; .help tells what else it knows.\n"
+        "terminal with history, and completion of names by Tab; .help tells what else it knows. From a file the\n"
+        "first that fails ends it.\n"
         "\n"
-        "--explain, or EXPLAIN before a statement, tells whether it reads by key, by an index, or everything.",
+        "--explain, or EXPLAIN before a statement, tells whether it reads by key, by an index, or everything,\n"
+        "and what that costs. What a server would refuse is refused, too.",
     FLAGS(flags),
     .examples = "  quipu sql \"SELECT * FROM Music WHERE Artist = 'Nina Simone'\"\n"
                 "  quipu sql 'SELECT Song FROM Music.\"by-year\" WHERE Year = ?' 1965 --explain\n"
                 "  quipu sql \"INSERT INTO Music VALUE {'Artist': 'Odetta', 'Song': 'Gallows'}\"\n"
+                "  quipu sql 'SELECT * FROM Rooms WHERE house = ? AND room = ?' Elm '\"12\"'   # a text of digits\n"
                 "  quipu sql < statements.sql",
     .works_on_data = true,
     .words_max = WORDS_MANY,

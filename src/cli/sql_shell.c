@@ -173,19 +173,33 @@ int sql_shell(struct sql *sql)
 
 /* ---- from a file ---- */
 
+static unsigned long long line_of(struct slice text, struct slice statement)
+{
+    unsigned long long line = 1;
+    for (const char *at = text.data; at < statement.data; at++) line += *at == '\n';
+    return line;
+}
+
+/* The first that fails is the last: what stands behind it may count on it. */
 int sql_stream(struct sql *sql)
 {
     struct buf text = {0};
-    struct slice rest, statement;
+    struct slice rest, statement = SLICE_NONE;
+    unsigned long long number = 0;
     int status = EXIT_FAULT;
-    if (input_read(NULL, LIMIT_SQL_BYTES, &text)) {
-        status = EXIT_FINE;
-        rest = buf_view(&text);
-        while (status == EXIT_FINE && sql_cut(rest, &statement, &rest))
-            if (statement.len) status = sql_run(sql, statement);
-        rest = sql_trim(rest);
-        if (status == EXIT_FINE && rest.len) status = sql_run(sql, rest);
+    if (!input_read(NULL, LIMIT_SQL_BYTES, &text)) return status;
+    status = EXIT_FINE;
+    rest = buf_view(&text);
+    for (bool is_last = false; status == EXIT_FINE && !is_last;) {
+        is_last = !sql_cut(rest, &statement, &rest);
+        if (is_last) statement = sql_trim(rest);
+        if (!statement.len) continue;
+        number++;
+        status = sql_run(sql, statement);
     }
+    if (status != EXIT_FINE)
+        complain("statement %llu, on line %llu, failed; none behind it was run", number,
+                 line_of(buf_view(&text), statement));
     buf_free(&text);
     return status;
 }

@@ -190,6 +190,24 @@ bool projection_parse(struct arena *arena, struct slice text, struct expr_params
 /* The parts of the item that the paths lead to, in their places; list elements close ranks. */
 struct map projection_apply(struct arena *arena, const struct projection *projection, const struct map *item);
 
+/* ---- names ---- */
+
+/* Names of attributes, each once, in the order in which they were added. */
+struct name_list {
+    struct slice *names;
+    uint32_t count, capacity;
+};
+
+void name_list_add(struct arena *arena, struct name_list *list, struct slice name);
+/* The attributes that the paths begin with. The condition or projection may be NULL. */
+void name_list_add_condition(struct arena *arena, struct name_list *list, const struct condition *condition);
+void name_list_add_projection(struct arena *arena, struct name_list *list,
+                              const struct projection *projection);
+/* Puts them into the order of one of the service's hash sets. */
+void name_list_hash_order(struct name_list *list);
+/* "a, b" */
+struct slice name_list_text(struct arena *arena, const struct name_list *list);
+
 /* ---- updates ---- */
 
 enum update_verb { UPDATE_SET, UPDATE_REMOVE, UPDATE_ADD, UPDATE_DELETE };

@@ -121,6 +121,7 @@ static bool bind_select(struct ql_binding *binding, const struct ql_select *sele
     if (!bind_columns(binding, select->list)) {
         if (!out->index.len || !is_count(select->list->first)) return false;
         out->late_fault = *binding->fault;
+        *binding->fault = SLICE_NONE;
     }
     if (select->where && !ql_bind_where(binding, select->where, &out->where)) return false;
     return bind_order(binding, select);
@@ -244,6 +245,7 @@ static bool refuse_expression(struct ql_binding *binding, const struct ql_term *
     bool is_type = term->kind == TERM_INFIX &&
                    (slice_equal(term->text, SLICE("is")) || slice_equal(term->text, SLICE("is_not")));
     if (is_type) return ql_refuse(binding, "Unsupported operation: IsType");
+    if (term->is_aggregate) return ql_refuse(binding, "Unsupported operation: CallAgg");
     if (term->kind == TERM_INFIX || term->kind == TERM_UNARY || term->kind == TERM_CALL)
         return refuse_exists(binding);
     return ql_refuse(binding, "Unsupported operation: %.*s", SLICE_ARG(name));

@@ -118,7 +118,7 @@ enum ql_term_kind {
 
 struct ql_term {
     enum ql_term_kind kind;
-    bool negative;
+    bool negative, is_aggregate;
     const struct ql_token *token; /* for positions */
     struct slice text;
     uint32_t count;

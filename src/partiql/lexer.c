@@ -282,8 +282,11 @@ static bool read_quoted(struct lexer *lexer, struct ql_token *token, char quote,
 static bool read_ion(struct lexer *lexer, struct ql_token *token)
 {
     step(lexer);
+    const char *start = lexer->at;
     while (lexer->at < lexer->end && *lexer->at != '`') step(lexer);
     if (lexer->at == lexer->end) return false;
+    token->text = (struct slice){start, (size_t)(lexer->at - start)};
+    if (!slice_trim(token->text).len) return false;
     step(lexer);
     token->kind = QL_ION;
     return true;

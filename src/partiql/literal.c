@@ -67,6 +67,79 @@ bool ql_is_literal(const struct ql_term *term)
     }
 }
 
+/* ---- Ion literals, which are refused by their type ---- */
+
+static bool is_word_byte(char c)
+{
+    return c == '_' || c == '$' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z');
+}
+
+static struct slice ion_word(struct slice text)
+{
+    size_t len = 0;
+    while (len < text.len && is_word_byte(text.data[len])) len++;
+    return (struct slice){text.data, len};
+}
+
+/* Without annotations: name::name::value. */
+static struct slice ion_bare(struct slice text)
+{
+    for (;;) {
+        text = slice_trim(text);
+        struct slice rest = slice_from(text, ion_word(text).len);
+        if (rest.len == text.len || !slice_starts(rest, SLICE("::"))) return text;
+        text = slice_from(rest, 2);
+    }
+}
+
+static const char *ion_number_type(struct slice text)
+{
+    bool has_point = false;
+    if (text.len > 4 && (text.data[4] == 'T' || text.data[4] == '-')) return "TIMESTAMP";
+    if (text.len > 1 && text.data[0] == '0' && strchr("xXbB", text.data[1])) return "INT";
+    for (size_t i = 0; i < text.len; i++) {
+        if ((text.data[i] | 32) == 'e') return "FLOAT";
+        has_point |= text.data[i] == '.' || (text.data[i] | 32) == 'd';
+    }
+    return has_point ? "DECIMAL" : "INT";
+}
+
+static const char *ion_word_type(struct arena *arena, struct slice text)
+{
+    struct slice word = ion_word(text), rest = slice_from(text, word.len);
+    if (slice_equal(word, SLICE("true")) || slice_equal(word, SLICE("false"))) return "BOOL";
+    if (slice_equal(word, SLICE("nan"))) return "FLOAT";
+    if (!slice_equal(word, SLICE("null"))) return "SYMBOL";
+    if (!slice_starts(rest, SLICE("."))) return "NULL";
+    struct slice type = arena_copy(arena, ion_word(slice_from(rest, 1)));
+    char *letters = (char *)type.data;
+    for (size_t i = 0; i < type.len; i++)
+        if (letters[i] >= 'a') letters[i] = (char)(letters[i] - 32);
+    return arena_printf(arena, "%.*s", SLICE_ARG(type)).data;
+}
+
+static const char *ion_type(struct arena *arena, struct slice text)
+{
+    text = ion_bare(text);
+    if (slice_starts(text, SLICE("{{"))) {
+        text = slice_trim(slice_from(text, 2));
+        return text.len && strchr("\"'", text.data[0]) ? "CLOB" : "BLOB";
+    }
+    if (slice_starts(text, SLICE("\'\'\'"))) return "STRING";
+    if (slice_starts(text, SLICE("+inf")) || slice_starts(text, SLICE("-inf"))) return "FLOAT";
+    if (slice_starts(text, SLICE("-"))) text = slice_from(text, 1);
+    switch (text.len ? text.data[0] : 0) {
+    case '{': return "STRUCT";
+    case '[': return "LIST";
+    case '(': return "SEXP";
+    case '"': return "STRING";
+    case '\'': return "SYMBOL";
+    default: break;
+    }
+    bool is_number = text.len && text.data[0] >= '0' && text.data[0] <= '9';
+    return is_number ? ion_number_type(text) : ion_word_type(arena, text);
+}
+
 /* ---- values ---- */
 
 /* Where a value stands in its literal. */
@@ -221,8 +294,8 @@ static bool bind_literal(struct ql_binding *binding, const struct ql_term *term,
     case TERM_BAG: return bind_bag(binding, term, place, out);
     case TERM_STRUCT: return bind_struct(binding, term, place, depth, out);
     case TERM_ION:
-        return ql_refuse_at(binding, term, "Ion Literals are not supported: ION under key %.*s",
-                            SLICE_ARG(place_text(binding, place)));
+        return ql_refuse_at(binding, term, "Ion Literals are not supported: %s under key %.*s",
+                            ion_type(binding->arena, term->text), SLICE_ARG(place_text(binding, place)));
     case TERM_CALL:
         if (slice_equal(term->text, SLICE("list"))) return bind_list(binding, term, place, depth, out);
         if (slice_equal(term->text, SLICE("bag"))) return bind_bag(binding, term, place, out);

@@ -119,6 +119,7 @@ static struct ql_term *parse_struct(struct ql_parser *parser)
 static struct ql_term *parse_group(struct ql_parser *parser)
 {
     struct ql_term *group = ql_term_new(parser, TERM_LIST, parser->at++);
+    if (parser->at->kind == QL_RIGHT_PAREN) return ql_malformed(parser, "Expression group cannot be empty");
     if (!ql_parse_list(parser, group, QL_RIGHT_PAREN)) return NULL;
     return group->count == 1 ? group->first : group;
 }
@@ -169,6 +170,7 @@ static struct ql_term *parse_call(struct ql_parser *parser)
     bool is_aggregate = parser->at->kind == QL_KEYWORD && is_any(call->text, aggregates);
     bool is_count = is_aggregate && slice_equal(call->text, SLICE("count"));
     call->text = small_letters(parser->arena, call->text);
+    call->is_aggregate = is_aggregate;
     parser->at += 2;
     if (is_aggregate && (ql_says(parser->at, "distinct") || ql_says(parser->at, "all"))) parser->at++;
     if (parser->at->kind == QL_STAR && !is_count)
@@ -416,8 +418,9 @@ static bool ends_statement(const struct ql_token *token)
 /* The third operand of BETWEEN ... AND ... and LIKE ... ESCAPE ... */
 static bool parse_third(struct ql_parser *parser, struct ql_term *infix, const char *word, int precedence)
 {
-    if (!ql_expect_word(parser, word)) return false;
-    if (ends_statement(parser->at)) {
+    bool has_word = ql_says(parser->at, word);
+    if (has_word) parser->at++;
+    if (!has_word || ends_statement(parser->at)) {
         ql_malformed(parser, strcmp(word, "and") == 0 ? "Expected expression after AND"
                                                       : "Expected expression after ESCAPE");
         return false;

@@ -107,5 +107,8 @@ enum statement_pinned {
 enum statement_pinned statement_pin(struct arena *arena, const struct statement *statement,
                                     const struct key_schema *keys, bool takes_in, struct statement_pin *out,
                                     struct slice *fault);
+/* What is wrong with the key of an INSERT's item; empty: nothing. */
+struct slice statement_insert_fault(struct arena *arena, const struct statement *statement,
+                                    const struct key_schema *keys);
 
 #endif

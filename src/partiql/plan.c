@@ -164,12 +164,17 @@ static bool is_negated(const struct condition *condition, struct slice range)
 
 /* ---- parts ---- */
 
+static struct slice key_type_fault(struct arena *arena, struct slice name)
+{
+    return arena_printf(arena,
+                        "Key attribute's data type should match its data type in table's schema: Key %.*s",
+                        SLICE_ARG(name));
+}
+
 static bool check_type(struct planning *planning, const struct key_field *field, const struct value *value)
 {
     if (value->type == field->type) return true;
-    *planning->fault = arena_printf(
-        planning->arena, "Key attribute's data type should match its data type in table's schema: Key %.*s",
-        SLICE_ARG(field->name));
+    *planning->fault = key_type_fault(planning->arena, field->name);
     return false;
 }
 
@@ -542,11 +547,24 @@ enum statement_pinned statement_pin(struct arena *arena, const struct statement 
     for (uint32_t k = 0; k < count; k++) {
         out->key.attributes[out->key.count++] = (struct attribute){names[k], *values[k]};
         if (values[k]->type == types[k]) continue;
-        *fault = arena_printf(
-            arena, "Key attribute's data type should match its data type in table's schema: Key %.*s",
-            SLICE_ARG(names[k]));
+        *fault = key_type_fault(arena, names[k]);
         return PINNED_WRONG;
     }
     ensure(map_sort(&out->key, &duplicate));
     return PINNED_WHOLE;
+}
+
+struct slice statement_insert_fault(struct arena *arena, const struct statement *statement,
+                                    const struct key_schema *keys)
+{
+    const struct slice names[2] = {keys->hash, keys->range};
+    const enum value_type types[2] = {keys->hash_type, keys->range_type};
+    for (int i = 0; i < 2 && names[i].len; i++) {
+        const struct value *value = map_find(&statement->item, names[i]);
+        if (!value)
+            return arena_printf(arena, "Key attribute should be present in the item: Key %.*s",
+                                SLICE_ARG(names[i]));
+        if (value->type != types[i]) return key_type_fault(arena, names[i]);
+    }
+    return SLICE_NONE;
 }

@@ -87,7 +87,8 @@ static inline void buckets_close(struct buckets *buckets)
 /* S3's own rule: letters, digits, '.', '-' and '_', of which the first and the last are a letter or digit. So it is
  * never "..", and never a path. */
 bool bucket_name_is_valid(struct slice name);
-/* A key that folders can hold: parts between slashes, none of them empty, "." or "..", no NUL. */
-bool bucket_key_is_valid(struct slice key);
+/* A key that folders can hold: names between slashes, none of them too long, empty, "." or "..", no NUL. Else
+ * *failure. */
+bool bucket_key_check(struct slice key, struct transfer_failure *failure);
 
 #endif

@@ -74,15 +74,30 @@ static bool part_is_valid(struct slice part)
            !slice_starts(part, SLICE(HIDDEN));
 }
 
-bool bucket_key_is_valid(struct slice key)
+static bool key_is_invalid(struct transfer_failure *failure, const char *words, int most)
+{
+    return transfer_fail(failure, "S3InvalidKey", words, most);
+}
+
+bool bucket_key_check(struct slice key, struct transfer_failure *failure)
 {
     struct slice rest = key;
     unsigned parts = 1;
-    if (!key.len || key.len > LIMIT_BUCKET_KEY_BYTES) return false;
+    if (key.len > LIMIT_BUCKET_KEY_BYTES)
+        return key_is_invalid(failure, "A key is at most %d bytes long", LIMIT_BUCKET_KEY_BYTES);
     for (size_t i = 0; i < key.len; i++) parts += key.data[i] == '/';
-    if (parts > LIMIT_BUCKET_KEY_PARTS) return false;
-    while (parts-- > 0)
-        if (!part_is_valid(slice_cut(&rest, '/'))) return false;
+    if (parts > LIMIT_BUCKET_KEY_PARTS)
+        return key_is_invalid(failure, "A key has at most %d names with a '/' between them",
+                              LIMIT_BUCKET_KEY_PARTS);
+    while (parts-- > 0) {
+        struct slice part = slice_cut(&rest, '/');
+        if (part.len > NAME_MAX)
+            return key_is_invalid(failure, "A name in a key is at most %d bytes long", NAME_MAX);
+        if (!part_is_valid(part))
+            return transfer_fail(failure, "S3InvalidKey",
+                                 "A name in a key is not empty, is not '.' or '..', does not begin with "
+                                 "'" HIDDEN "' and has no NUL");
+    }
     return true;
 }
 
@@ -223,7 +238,7 @@ static struct transfer_source *folder_open(struct buckets *buckets, struct slice
     struct slice rest = object->key;
     char name[NAME_MAX + 1];
     struct stat status;
-    if (!bucket_key_is_valid(rest)) return errno = EINVAL, world_failed(failure, "read", rest), NULL;
+    if (!bucket_key_check(rest, failure)) return NULL;
     int fd = open_bucket((struct folder *)buckets, bucket, failure);
     if (fd < 0) return NULL;
     int parent = walk(fd, &rest, false);
@@ -273,11 +288,7 @@ static bool folder_put(struct buckets *buckets, struct slice bucket, struct slic
 {
     struct slice rest = key;
     char name[NAME_MAX + 1];
-    if (!bucket_key_is_valid(key))
-        return transfer_fail(
-            failure, "S3InvalidKey",
-            "A key is made of up to %d names with one '/' between them, none of them '.' or '..'",
-            LIMIT_BUCKET_KEY_PARTS);
+    if (!bucket_key_check(key, failure)) return false;
     int fd = open_bucket((struct folder *)buckets, bucket, failure);
     if (fd < 0) return false;
     int parent = walk(fd, &rest, true);

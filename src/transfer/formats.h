@@ -16,10 +16,10 @@ bool unpack_read(struct unpack *unpack, struct buf *out, size_t most, bool *is_e
 
 /* ---- ion.c ---- */
 
-/* One top-level value of Ion text, a struct with a field Item, as DynamoDB's JSON: the item alone. False and a
- * sentence (static) when it is none, or has what DynamoDB has not; without a sentence when there
- * are only comments and white space. */
-bool ion_item_read(struct slice text, struct buf *json, const char **fault);
+/* One top-level value of Ion text, a struct with a field Item, as DynamoDB's JSON: the item alone. STOP and a sentence
+ * (static) when it is no Ion; BAD when it is, and no item or of types that DynamoDB has not; END when there are only
+ * comments and white space. */
+enum transfer_result ion_item_read(struct slice text, struct buf *json, const char **fault);
 /* $ion_1_0 {Item:{...}} and a line end. */
 void ion_item_put(struct buf *out, const struct map *item);
 /* {...} alone. */

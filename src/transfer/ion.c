@@ -128,12 +128,20 @@ struct ion {
     struct buf text; /* of the last string, symbol or blob */
     unsigned depth;
     const char *fault;
+    bool is_sound; /* the fault is one of the item only */
 };
 
 static bool fail(struct ion *ion, const char *fault)
 {
     if (!ion->fault) ion->fault = fault;
     return false;
+}
+
+/* The text is sound, and what it says is no item. */
+static bool fail_item(struct ion *ion, const char *fault)
+{
+    if (!ion->fault) ion->is_sound = true;
+    return fail(ion, fault);
 }
 
 static bool starts(const struct ion *ion, const char *mark)
@@ -308,7 +316,7 @@ static bool take_blob(struct ion *ion, struct buf *json)
         while (ion->at < ion->end && *ion->at && strchr(" \t\r\n\v\f", *ion->at)) ion->at++;
         char c = peek(ion);
         if (c == '}') break;
-        if (c == '"' || c == '\'') return fail(ion, "DynamoDB has no type for an Ion clob");
+        if (c == '"' || c == '\'') return fail_item(ion, "DynamoDB has no type for an Ion clob");
         if (!is_name_byte(c) && c != '+' && c != '/' && c != '=') return fail(ion, "a blob is not base64");
         buf_byte(json, (unsigned char)c);
         ion->at++;
@@ -363,7 +371,7 @@ static bool take_number(struct ion *ion, struct buf *json)
             if (c == 'd' || c == 'D' || c == 'e' || c == 'E')
                 c = 'E';
             else if (c == ':' || c == 'T' || (is_sign && i && !strchr("dDeE", word.data[i - 1])))
-                return fail(ion, "DynamoDB has no type for an Ion timestamp");
+                return fail_item(ion, "DynamoDB has no type for an Ion timestamp");
             else if (!is_digit && !is_sign && c != '.' && c != '_')
                 return fail(ion, "a number is malformed");
             if (c == '_' || (c == '.' && strchr("dDeE", after))) continue;
@@ -414,7 +422,7 @@ static bool take_member(struct ion *ion, struct buf *json, char type)
         return (peek(ion) == '"' ? take_quoted(ion, *ion->at++) : take_long(ion)) && put_text(ion, json);
     if (type == 'N' && is_number) return take_number(ion, json);
     if (type == 'B' && starts(ion, "{{")) return take_blob(ion, json);
-    return fail(ion, "a member of a set has another type than the set");
+    return fail_item(ion, "a member of a set has another type than the set");
 }
 
 /* Of a struct: an attribute. */
@@ -436,7 +444,7 @@ static bool take_keyword(struct ion *ion, struct slice word, struct buf *json)
         buf_printf(json, "{\"BOOL\":%s}", is_true ? "true" : "false");
         return true;
     }
-    if (!slice_equal(word, SLICE("null"))) return fail(ion, "DynamoDB has no type for an Ion symbol");
+    if (!slice_equal(word, SLICE("null"))) return fail_item(ion, "DynamoDB has no type for an Ion symbol");
     if (peek(ion) == '.') {
         ion->at++;
         take_word(ion);
@@ -462,7 +470,7 @@ static bool take_annotated(struct ion *ion, struct buf *json)
     if (!take_name(ion, false) || !skip_space(ion)) return false;
     struct slice word = buf_view(&ion->text);
     if (!starts(ion, "::")) {
-        if (*start == '\'') return fail(ion, "DynamoDB has no type for an Ion symbol");
+        if (*start == '\'') return fail_item(ion, "DynamoDB has no type for an Ion symbol");
         return take_keyword(ion, word, json);
     }
     ion->at += 2;
@@ -494,9 +502,9 @@ static bool take_value(struct ion *ion, struct buf *json)
         buf_text(json, "{\"N\":");
         fine = take_number(ion, json);
     } else if (c == '(') {
-        return fail(ion, "DynamoDB has no type for an Ion expression");
+        return fail_item(ion, "DynamoDB has no type for an Ion expression");
     } else if (c == '+') {
-        return fail(ion, "DynamoDB has no infinite numbers");
+        return fail_item(ion, "DynamoDB has no infinite numbers");
     } else {
         fine = take_annotated(ion, json);
         ion->depth--;
@@ -544,10 +552,10 @@ static bool take_record(struct ion *ion, struct buf *json)
     buf_free(&other);
     if (!fine) return false;
     ion->at++;
-    return has_item || fail(ion, "there is no Item in it");
+    return has_item || fail_item(ion, "there is no Item in it");
 }
 
-bool ion_item_read(struct slice text, struct buf *json, const char **fault)
+enum transfer_result ion_item_read(struct slice text, struct buf *json, const char **fault)
 {
     struct ion ion = {.at = text.data, .end = text.data + text.len};
     bool fine = skip_space(&ion);
@@ -561,7 +569,8 @@ bool ion_item_read(struct slice text, struct buf *json, const char **fault)
     if (fine && ion.at != ion.end) fine = fail(&ion, "text stands behind the struct");
     buf_free(&ion.text);
     *fault = ion.fault;
-    return fine;
+    if (fine) return TRANSFER_FOUND;
+    return !ion.fault ? TRANSFER_END : ion.is_sound ? TRANSFER_BAD : TRANSFER_STOP;
 }
 
 /* ---- writing ---- */

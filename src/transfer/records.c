@@ -137,6 +137,9 @@ static struct slice trim(const struct transfer_records *records, struct slice te
     return text;
 }
 
+/* Editors put it before the first record. */
+static const struct slice byte_order_mark = SLICE("\xef\xbb\xbf");
+
 /* The next record that is not empty, into `text`. */
 static enum transfer_result next_text(struct transfer_records *records, const char **fault)
 {
@@ -150,6 +153,8 @@ static enum transfer_result next_text(struct transfer_records *records, const ch
         if (is_found || (records->is_over && records->at > records->start)) {
             records->text = trim(records,
                                  (struct slice){bytes->data + records->start, records->at - records->start});
+            if (!records->count && slice_starts(records->text, byte_order_mark))
+                records->text = slice_trim(slice_from(records->text, byte_order_mark.len));
             records->start = records->at;
             records->ion = (struct ion_scan){0};
             records->in_quotes = false;
@@ -190,11 +195,9 @@ static enum transfer_result read_json(struct transfer_records *records, struct s
 static enum transfer_result read_ion(struct transfer_records *records, struct slice *item, const char **fault)
 {
     records->json.len = 0;
-    bool fine = ion_item_read(records->text, &records->json, fault);
+    enum transfer_result result = ion_item_read(records->text, &records->json, fault);
     *item = buf_view(&records->json);
-    if (!fine && !*fault)
-        return TRANSFER_END; /* only comments: a value would have ended before the object does */
-    return fine ? TRANSFER_FOUND : stop(records, *fault, fault);
+    return result == TRANSFER_STOP ? stop(records, *fault, fault) : result;
 }
 
 static enum transfer_result read_row(struct transfer_records *records, struct slice *item, const char **fault)
@@ -211,15 +214,13 @@ static enum transfer_result read_row(struct transfer_records *records, struct sl
     return fine ? TRANSFER_FOUND : TRANSFER_BAD;
 }
 
-/* The first row names the columns; editors of tables put a mark before it. */
+/* The first row names the columns. */
 static enum transfer_result read_header(struct transfer_records *records, const char **fault)
 {
     struct slice *names;
     enum transfer_result result = next_text(records, fault);
     if (result != TRANSFER_FOUND) return result;
-    struct slice row = records->text, mark = SLICE("\xef\xbb\xbf");
-    if (slice_starts(row, mark)) row = slice_from(row, mark.len);
-    row = arena_copy(&records->names_arena, row);
+    struct slice row = arena_copy(&records->names_arena, records->text);
     records->count--;
     if (!utf8_valid(row)) return stop(records, "the header is not UTF-8", fault);
     if (!csv_split(&records->names_arena, row, records->options.delimiter, &names, &records->name_count,

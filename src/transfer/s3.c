@@ -279,20 +279,11 @@ static void s3_source_close(struct transfer_source *source)
     free(own);
 }
 
-/* libcurl takes . and .. out of paths, which would lead to another object. */
-static bool key_is_valid(struct slice key, struct transfer_failure *failure)
-{
-    return bucket_key_is_valid(key) ||
-           transfer_fail(
-               failure, "S3InvalidKey",
-               "A key is made of up to %d names with one '/' between them, none of them '.' or '..'",
-               LIMIT_BUCKET_KEY_PARTS);
-}
-
 static struct transfer_source *s3_open(struct buckets *buckets, struct slice bucket,
                                        const struct bucket_object *object, struct transfer_failure *failure)
 {
-    if (!key_is_valid(object->key, failure)) return NULL;
+    /* libcurl takes . and .. out of paths, which would lead to another object. */
+    if (!bucket_key_check(object->key, failure)) return NULL;
     struct s3_source *own = must_zero(1, sizeof *own);
     own->source = (struct transfer_source){.read = s3_source_read, .close = s3_source_close};
     own->s3 = (struct s3 *)buckets;
@@ -307,7 +298,7 @@ static bool s3_put(struct buckets *buckets, struct slice bucket, struct slice ke
 {
     struct buf reply = {0};
     struct s3_request request = {.method = "PUT", .bucket = bucket, .key = key, .body = bytes};
-    bool fine = key_is_valid(key, failure) && s3_call((struct s3 *)buckets, &request, &reply, failure);
+    bool fine = bucket_key_check(key, failure) && s3_call((struct s3 *)buckets, &request, &reply, failure);
     buf_free(&reply);
     return fine;
 }

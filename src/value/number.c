@@ -130,6 +130,8 @@ enum number_fault number_parse(struct slice text, struct number *out)
     *out = (struct number){0};
     if (scan.count == 0) return NUMBER_OK;
     long long lead = exponent + scan.held + scan.count - 1;
+    /* The service's own sum of digits and exponent turns negative here: seen of 1e2147483647. */
+    if (lead + 1 > INT_MAX) return NUMBER_UNDERFLOW;
     if (lead > LIMIT_NUMBER_EXPONENT_MAX) return NUMBER_OVERFLOW;
     if (lead < LIMIT_NUMBER_EXPONENT_MIN) return NUMBER_UNDERFLOW;
     *out = (struct number){scan.digits, (int)(exponent + scan.held), negative};

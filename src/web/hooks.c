@@ -7,6 +7,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/random.h"
+#include "base/raw.h"
 
 #define SNAPSHOTS_MAX 100
 #define RULES_MAX     100
@@ -19,6 +20,7 @@ struct rule {
     const char *error;
     uint64_t left; /* UINT64_MAX: for ever */
     double probability;
+    bool leaves_unprocessed; /* batches, instead of refusing them */
 };
 
 struct hooks {
@@ -59,7 +61,7 @@ void hooks_free(struct hooks *hooks)
 /* All members that any hook knows; what is absent stays zero. */
 struct ask {
     bool has_now, has_advance, reset, freeze, split;
-    bool has_enforce, enforce, has_burst, drain;
+    bool has_enforce, enforce, has_burst, drain, unprocessed;
     int64_t now_ms, advance_ms;
     uint64_t burst_seconds;
     uint64_t snapshot, count, shard;
@@ -124,6 +126,7 @@ static bool take_member(struct json_reader *reader, struct slice name, struct as
         return ask->has_burst;
     }
     if (slice_equal(name, SLICE("drain"))) return take_truth(reader, &ask->drain);
+    if (slice_equal(name, SLICE("unprocessed"))) return take_truth(reader, &ask->unprocessed);
     if (slice_equal(name, SLICE("snapshot"))) return take_count(reader, &ask->snapshot);
     if (slice_equal(name, SLICE("count"))) return take_count(reader, &ask->count);
     if (slice_equal(name, SLICE("shard"))) return take_count(reader, &ask->shard);
@@ -226,7 +229,8 @@ static int serve_rules(struct hooks *hooks, struct http_exchange *exchange, cons
                                                       .table = arena_copy(&hooks->arena, ask->table),
                                                       .error = error,
                                                       .left = ask->count ? ask->count : UINT64_MAX,
-                                                      .probability = ask->probability};
+                                                      .probability = ask->probability,
+                                                      .leaves_unprocessed = ask->unprocessed};
     atomic_store(&hooks->armed, hooks->rule_count);
     return answer_number(exchange, "rule", hooks->next_rule);
 }
@@ -321,28 +325,41 @@ int hooks_serve(struct hooks *hooks, struct http_exchange *exchange)
 
 /* ---- rules ---- */
 
-/* TableName of a request, where it has one at the top. */
-static struct slice table_of(struct http_exchange *exchange)
+/* What a rule must know of a request: tables that it names at its top, or a batch by its members. */
+struct struck {
+    struct slice tables[LIMIT_BATCH_GET_KEYS];
+    uint32_t table_count;
+    struct slice batch; /* RequestItems */
+};
+
+static struct struck struck_of(struct http_exchange *exchange)
 {
-    struct json_reader reader;
-    struct slice name, table = SLICE_NONE;
-    json_begin(&reader, exchange->body, &exchange->arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return table;
-    while (json_member(&reader, &name)) {
-        if (slice_equal(name, SLICE("TableName")) && json_peek(&reader) == JSON_STRING) {
-            json_string(&reader, &table);
-            return table;
-        }
-        if (!json_skip(&reader)) return table;
-    }
-    return table;
+    struct struck struck = {0};
+    struct arena *arena = &exchange->arena;
+    struct slice name, value;
+    if (!raw_is_json(arena, exchange->body) || raw_kind(exchange->body) != JSON_OBJECT) return struck;
+    struct slice table = raw_string(arena, raw_member(arena, exchange->body, "TableName"));
+    if (table.len) struck.tables[struck.table_count++] = table;
+    struck.batch = raw_member(arena, exchange->body, "RequestItems");
+    if (raw_kind(struck.batch) != JSON_OBJECT) struck.batch = SLICE_NONE;
+    if (struck.batch.len)
+        raw_each_member (arena, struck.batch, &name, &value)
+            if (struck.table_count < LIMIT_BATCH_GET_KEYS) struck.tables[struck.table_count++] = name;
+    return struck;
+}
+
+static bool names_table(const struct struck *struck, struct slice table)
+{
+    for (uint32_t i = 0; i < struck->table_count; i++)
+        if (slice_equal(struck->tables[i], table)) return true;
+    return false;
 }
 
 static bool rule_strikes(struct hooks *hooks, struct rule *rule, struct slice operation,
-                         struct http_exchange *exchange)
+                         const struct struck *struck)
 {
     if (!rule->left || (rule->operation.len && !slice_equal(rule->operation, operation))) return false;
-    if (rule->table.len && !slice_equal(rule->table, table_of(exchange))) return false;
+    if (rule->table.len && !names_table(struck, rule->table)) return false;
     if (rule->probability < 1 && (double)random_below(&hooks->random, 1000000) >= rule->probability * 1e6)
         return false;
     if (rule->left != UINT64_MAX) rule->left--;
@@ -351,10 +368,6 @@ static bool rule_strikes(struct hooks *hooks, struct rule *rule, struct slice op
 
 static struct slice usual_message(const char *error)
 {
-    if (strcmp(error, "ProvisionedThroughputExceededException") == 0)
-        return SLICE("The level of configured provisioned throughput for the table was exceeded. Consider "
-                     "increasing your "
-                     "provisioning level with the UpdateTable API.");
     if (strcmp(error, "ThrottlingException") == 0) return SLICE("Rate exceeded");
     if (strcmp(error, "InternalServerError") == 0) return SLICE("Internal server error");
     if (strcmp(error, "ServiceUnavailable") == 0) return SLICE("Service is unavailable");
@@ -368,20 +381,53 @@ static struct slice usual_message(const char *error)
     return SLICE("A rule of the test hooks asks for this exception");
 }
 
+/* Operations on items of tables, whose throttling has reasons. */
+static bool is_about_items(struct slice operation, bool *is_write)
+{
+    static const char *const reads[] = {"GetItem", "BatchGetItem", "Query", "Scan"},
+                      *const writes[] = {"PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"};
+    for (size_t i = 0; i < sizeof reads / sizeof *reads; i++) {
+        *is_write = slice_equal(operation, slice_of(writes[i]));
+        if (*is_write || slice_equal(operation, slice_of(reads[i]))) return true;
+    }
+    return false;
+}
+
+/* The whole batch comes back, to be sent again. */
+static int put_unprocessed(struct buf *out, const struct struck *struck, bool is_write)
+{
+    buf_printf(out, is_write ? "{\"UnprocessedItems\":%.*s}" : "{\"Responses\":{},\"UnprocessedKeys\":%.*s}",
+               SLICE_ARG(struck->batch));
+    return 200;
+}
+
 int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchange *exchange,
                 const char **error)
 {
-    if (!atomic_load(&hooks->armed)) return 0;
+    bool unprocessed = false, is_write;
     *error = NULL;
+    if (!atomic_load(&hooks->armed)) return 0;
+    struct struck struck = struck_of(exchange);
+    const char *struck_by = NULL;
     pthread_mutex_lock(&hooks->lock);
-    for (unsigned i = 0; i < hooks->rule_count && !*error; i++)
-        if (rule_strikes(hooks, &hooks->rules[i], operation, exchange)) *error = hooks->rules[i].error;
+    for (unsigned i = 0; i < hooks->rule_count && !struck_by; i++) {
+        if (!rule_strikes(hooks, &hooks->rules[i], operation, &struck)) continue;
+        struck_by = hooks->rules[i].error;
+        unprocessed = hooks->rules[i].leaves_unprocessed && struck.batch.len;
+    }
     pthread_mutex_unlock(&hooks->lock);
-    if (!*error) return 0;
+    if (!struck_by) return 0;
+    bool has_items = is_about_items(operation, &is_write);
+    if (has_items && unprocessed) return put_unprocessed(&exchange->reply, &struck, is_write);
+    *error = struck_by;
+    int status = has_items ? api_put_throttled(&exchange->reply, hooks->api, struck_by, is_write,
+                                               struck.tables, struck.table_count)
+                           : 0;
+    if (status) return status;
     struct slice members = SLICE_NONE;
-    if (strcmp(*error, "TransactionCanceledException") == 0)
+    if (strcmp(struck_by, "TransactionCanceledException") == 0)
         members = SLICE(
             "\"CancellationReasons\":[{\"Code\":\"TransactionConflict\",\"Message\":\"Transaction is ongoing "
             "for the item\"}]");
-    return api_put_error_with(&exchange->reply, *error, usual_message(*error), members);
+    return api_put_error_with(&exchange->reply, struck_by, usual_message(struck_by), members);
 }

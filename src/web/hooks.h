@@ -12,8 +12,8 @@ void hooks_free(struct hooks *hooks);
 /* Answers a request whose path begins with /_quipu/: the body into exchange->reply, the HTTP status as the
  * result. */
 int hooks_serve(struct hooks *hooks, struct http_exchange *exchange);
-/* Writes the exception that a rule wants this request to meet and answers its status, the name in *error; 0
- * when none does. */
+/* Writes what a rule wants this request to meet and answers its status: an exception, its name in *error, or a batch of
+ * which nothing was processed. 0 when no rule strikes. */
 int hooks_fault(struct hooks *hooks, struct slice operation, struct http_exchange *exchange,
                 const char **error);
 

@@ -241,16 +241,17 @@ static void call_done(struct dynamo_call *done)
 static const struct operation *operation_of(struct slice target, unsigned *number)
 {
     struct slice streams = SLICE("DynamoDBStreams_20120810."), service = SLICE("DynamoDB_20120810.");
-    bool of_streams = slice_starts(target, streams), of_scaling = slice_starts(target, scaling_target);
+    bool of_streams = slice_starts(target, streams);
+    if (slice_starts(target, scaling_target))
+        return api_operation_search_scaling(slice_from(target, scaling_target.len), number)
+                   ? api_operation_at(*number)
+                   : NULL;
     if (of_streams) service = streams;
-    if (of_scaling) service = scaling_target;
     if (!slice_starts(target, service) || !api_operation_search(slice_from(target, service.len), number))
         return NULL;
     const struct operation *operation = api_operation_at(*number);
-    return api_operation_is_of_streams(operation) == of_streams &&
-                   api_operation_is_of_scaling(operation) == of_scaling
-               ? operation
-               : NULL;
+    bool is_fitting = api_operation_is_of_streams(operation) == of_streams;
+    return is_fitting && !api_operation_is_of_scaling(operation) ? operation : NULL;
 }
 
 static bool is_json_type(struct slice type, bool is_of_scaling)
@@ -293,7 +294,7 @@ static bool admit(struct web *web, struct http_exchange *exchange, const struct 
     }
     int status = web->hooks ? hooks_fault(web->hooks, api_operation_name(operation), exchange, &fault) : 0;
     if (!status) return true;
-    web_count_error(web, fault);
+    if (fault) web_count_error(web, fault);
     reply(web, exchange, status, type);
     return false;
 }

@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import ClientError
 from conftest import boto_client
 from support.process import Quipu, clean_environment
+from support.wire import Connection
 
 READS, WRITES = "dynamodb:table:ReadCapacityUnits", "dynamodb:table:WriteCapacityUnits"
 TRACKING = {"TargetValue": 70.0, "PredefinedMetricSpecification": {"PredefinedMetricType":
@@ -128,6 +129,62 @@ def test_policies_are_kept_with_their_target(scaling, table):
                                TargetTrackingScalingPolicyConfiguration=TRACKING)
     scaling.deregister_scalable_target(**target(table))
     assert scaling.describe_scaling_policies(ServiceNamespace="dynamodb")["ScalingPolicies"] == []
+
+
+def raw(url, operation, **members):
+    """A call that older SDKs do not know."""
+    with Connection(url) as connection:
+        return connection.call(operation, members, {"Content-Type": "application/x-amz-json-1.1",
+                                                    "X-Amz-Target": f"AnyScaleFrontendService.{operation}"})
+
+
+def arn_of_target(url, what):
+    found = raw(url, "DescribeScalableTargets", ServiceNamespace="dynamodb", ResourceIds=[what["ResourceId"]]).json
+    return next(t["ScalableTargetARN"] for t in found["ScalableTargets"]
+                if t["ScalableDimension"] == what["ScalableDimension"])
+
+
+def tags_of(url, arn):
+    return raw(url, "ListTagsForResource", ResourceARN=arn).json["Tags"]
+
+
+def test_targets_have_tags(server, scaling, table):
+    url = server.url
+    scaling.register_scalable_target(**target(table, WRITES), MinCapacity=1, MaxCapacity=2)
+    raw(url, "RegisterScalableTarget", **target(table), MinCapacity=1, MaxCapacity=2, Tags={"team": "a", "env": "x"})
+    arn = arn_of_target(url, target(table))
+    assert tags_of(url, arn) == {"team": "a", "env": "x"}
+    assert raw(url, "TagResource", ResourceARN=arn, Tags={"env": "y", "new": ""}).json == {}
+    assert tags_of(url, arn) == {"team": "a", "env": "y", "new": ""}
+    assert raw(url, "UntagResource", ResourceARN=arn, TagKeys=["team", "not there"]).json == {}
+    assert tags_of(url, arn) == {"env": "y", "new": ""}
+    scaling.register_scalable_target(**target(table), MaxCapacity=3)
+    assert tags_of(url, arn) == {"env": "y", "new": ""}
+    assert tags_of(url, arn_of_target(url, target(table, WRITES))) == {}
+    many = {f"k{i}": "" for i in range(49)}
+    for wrong, code in ((many, "TooManyTagsException"), ({"aws:x": ""}, "ValidationException"),
+                        ({"k": "v" * 257}, "ValidationException")):
+        assert raw(url, "TagResource", ResourceARN=arn, Tags=wrong).type == code
+    assert tags_of(url, arn) == {"env": "y", "new": ""}
+    # Without one they are what DynamoDB's own operations of these names are not.
+    for operation, more in (("ListTagsForResource", {}), ("TagResource", {"Tags": {"a": "b"}}),
+                            ("UntagResource", {"TagKeys": ["a"]})):
+        assert raw(url, operation, ResourceARN=arn + "0", **more).type == "ResourceNotFoundException"
+    with Connection(url) as connection:
+        assert connection.call("ListTagsForResource", {"ResourceARN": arn}).type == "UnknownOperationException"
+    assert raw(url, "TagScalableTarget", ResourceARN=arn, Tags={}).type == "UnknownOperationException"
+
+
+def test_a_utilization_has_its_bounds(scaling, table):
+    """As the service documents them for tables; its words are not known."""
+    scaling.register_scalable_target(**target(table), MinCapacity=1, MaxCapacity=10)
+    for value in (10, 19.9, 90.1, -1):
+        assert code_of(scaling.put_scaling_policy, **target(table), PolicyName="p", PolicyType="TargetTrackingScaling",
+                       TargetTrackingScalingPolicyConfiguration={**TRACKING, "TargetValue": value}) == \
+            "ValidationException"
+    for value in (20, 90):
+        scaling.put_scaling_policy(**target(table), PolicyName="p", PolicyType="TargetTrackingScaling",
+                                   TargetTrackingScalingPolicyConfiguration={**TRACKING, "TargetValue": value})
 
 
 def test_targets_come_in_pages(scaling, table):

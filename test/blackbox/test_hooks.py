@@ -7,6 +7,7 @@ import pytest
 from conftest import boto_client, create_table
 from lambdas import Function, Mapping, eventually, lambda_client
 from support.process import Quipu
+from support.wire import Connection
 
 
 @pytest.fixture
@@ -101,6 +102,47 @@ def test_rules_make_requests_fail(server, client):
     assert hook(server, "rules", method="DELETE") == (200, {"rules": 0})
     client.transact_write_items(TransactItems=[{"Put": {"TableName": "Things", "Item": {"pk": {"S": "b"}}}}])
     assert hook(server, "rules", {"error": "NoSuchThing"})[0] == 400
+
+
+@pytest.mark.parametrize("error, kind", [
+    ("ProvisionedThroughputExceededException", "ProvisionedThroughputExceeded"),
+    ("ThrottlingException", "KeyRangeThroughputExceeded"), ("RequestLimitExceeded", "AccountLimitExceeded")])
+def test_rules_throttle_as_the_service_does(server, client, error, kind):
+    arn = "arn:aws:dynamodb:us-east-1:000000000000:table/"
+    key = {"pk": {"S": "a"}}
+    for operation, request, verb, tables in [
+            ("GetItem", {"TableName": "Things", "Key": key}, "Read", ["Things"]),
+            ("PutItem", {"TableName": "Things", "Item": key}, "Write", ["Things"]),
+            ("BatchWriteItem", {"RequestItems": {"Things": [{"PutRequest": {"Item": key}}],
+                                                 "Others": [{"PutRequest": {"Item": key}}]}}, "Write",
+             ["Things", "Others"])]:
+        hook(server, "rules", {"error": error, "operation": operation, "table": "Things", "count": 1})
+        with Connection(server.url) as connection:
+            reply = connection.call(operation, request)
+        assert (reply.status, reply.type) == (400, error)
+        assert reply.json["ThrottlingReasons"] == [{"reason": f"Table{verb}{kind}", "resource": arn + table}
+                                                   for table in tables]
+    hook(server, "rules", {"error": error, "operation": "ListTables", "count": 1})
+    with Connection(server.url) as connection:
+        assert "ThrottlingReasons" not in connection.call("ListTables", {}).json
+    hook(server, "rules", method="DELETE")
+
+
+def test_a_rule_may_leave_a_batch_unprocessed(server, client):
+    create_table(client, "Things")
+    batch = {"Things": [{"PutRequest": {"Item": {"pk": {"S": "later"}}}}]}
+    rule = {"error": "ProvisionedThroughputExceededException", "table": "Things", "unprocessed": True, "count": 2}
+    hook(server, "rules", rule)
+    assert client.batch_write_item(RequestItems=batch)["UnprocessedItems"] == batch
+    keys = {"Things": {"Keys": [{"pk": {"S": "later"}}]}}
+    reply = client.batch_get_item(RequestItems=keys)
+    assert (reply["Responses"], reply["UnprocessedKeys"]) == ({}, keys)
+    assert client.batch_write_item(RequestItems=batch)["UnprocessedItems"] == {}
+    assert len(client.batch_get_item(RequestItems=keys)["Responses"]["Things"]) == 1
+    hook(server, "rules", {**rule, "count": 1})
+    with pytest.raises(client.exceptions.ProvisionedThroughputExceededException):
+        put(client, "a")
+    hook(server, "rules", method="DELETE")
 
 
 def test_bad_hooks_are_refused(server):

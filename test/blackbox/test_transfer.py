@@ -423,10 +423,15 @@ def test_an_export_to_a_bucket_that_is_not_there(place, unused_name):
     for prefix in ["../..", "a/../../x", "a//b"]:
         ended = run_export(place.client, unused_name, S3Prefix=prefix)
         assert (ended["ExportStatus"], ended["FailureCode"]) == ("FAILED", "S3InvalidKey"), prefix
+    ended = run_export(place.client, unused_name, S3Prefix="x" * 1024)
+    assert (ended["FailureCode"], ended["FailureMessage"]) == ("S3InvalidKey", "A key is at most 1024 bytes long")
     assert sorted(os.listdir(os.path.join(place.server.folder, "data", "s3"))) == ["photos"]
 
 
 @pytest.mark.parametrize("change, code, message", [
+    ({"S3Prefix": "nulp\0/x/y"}, "ValidationException",
+     "1 validation error detected: Value 'nulp\0/x/y' at 's3Prefix' failed to satisfy constraint: Member must satisfy "
+     "regular expression pattern: [^\\x00]*"),
     ({"TableArn": "{name}"}, "ValidationException",
      "One or more parameter values were invalid: tableArn is not a valid ARN"),
     ({"TableArn": "{arn}/index/i-1"}, "ValidationException", "Invalid Request: Table ARN is invalid."),
@@ -494,7 +499,9 @@ def test_exports_by_token_and_in_lists(place, unused_name):
     place.client.delete_table(TableName=unused_name)
     assert place.client.list_exports(TableArn=arn_of(unused_name))["ExportSummaries"] == []
     missing = f"{arn_of(unused_name)}/export/01000000000000-00000000"
+    elsewhere = missing.replace("us-east-1", "eu-west-1")
     for arn, code, message in [("x" * 40, "ValidationException", "Invalid Export ARN"),
+                               (elsewhere, "ExportNotFoundException", "Export not found: Invalid export arn"),
                                (missing, "ExportNotFoundException", f"Export not found: Export not found: {missing}")]:
         with pytest.raises(ClientError) as caught:
             place.client.describe_export(ExportArn=arn)
@@ -553,9 +560,17 @@ def test_exports_that_cannot_be_loaded(tmp_path, change, words):
 
 def test_a_folder_that_is_no_export_or_several(tmp_path):
     result = quipu("load", str(tmp_path), "--table", "Music", on=tmp_path / "data")
-    assert result.returncode == 1 and "is no export: it has neither a manifest-summary.json nor" in result.stderr
-    for name in ("one", "two"):
-        write_export(tmp_path / "exports" / name)
+    assert result.returncode == 1
+    assert "is no export: it has neither an export's manifest-summary.json nor" in result.stderr
+    report = tmp_path / "exports" / "report"  # of a bulk operation: it counts as none
+    os.makedirs(report / "error")
+    (report / "manifest-summary.json").write_text('{"bulkOperationArn": "arn:aws:dynamodb:..."}')
+    (report / "error" / "000001.json").write_text("{}\n")
+    assert "is no export" in quipu("load", str(report), "--table", "Music", on=tmp_path / "data").stderr
+    write_export(tmp_path / "exports" / "one")
+    result = quipu("load", str(tmp_path / "exports"), "--keys", "pk:S", on=tmp_path / "first")
+    assert result.returncode == 0, result.stderr
+    write_export(tmp_path / "exports" / "two")
     result = quipu("load", str(tmp_path / "exports"), on=tmp_path / "data")
     assert result.returncode == 1 and "has several exports" in result.stderr
     result = quipu("load", str(tmp_path / "exports" / "one" / "data"), "--table", "Music", "--keys", "pk:S",
@@ -715,8 +730,15 @@ def test_bulk_operations_that_are_refused(place, unused_name):
     assert call(place, "StartBulkPutItems", request).json["BulkOperationDescription"]["BulkOperationArn"] == first
     for change, code in [({"PerformanceTier": "ACCELERATED"}, "IdempotentParameterMismatchException"),
                          ({"TableName": f"{unused_name}-gone", "ClientToken": "other"}, "ResourceNotFoundException"),
-                         ({"MaxWriteRequestUnits": 1}, "ValidationException")]:
-        assert call(place, "StartBulkPutItems", {**request, **change}).type == code
+                         ({"MaxWriteRequestUnits": 1}, "ValidationException"),
+                         ({"OutputS3Configuration": {"OutputType": []}}, "ValidationException"),
+                         ({"OutputS3Configuration": {"OutputType": ["ERROR", "FOO"]}}, "ValidationException")]:
+        reply = call(place, "StartBulkPutItems", {**request, **change})
+        assert reply.type == code
+    assert reply.message == (
+        "1 validation error detected: Value '[ERROR, FOO]' at 'outputS3Configuration.outputType' failed to satisfy "
+        "constraint: Member must satisfy constraint: [Member must satisfy enum value set: [ERROR, "
+        "CONDITION_CHECK_FAILURE]]")
     for arn, code in [("x" * 40, "ValidationException"), (first[:-1] + "z", "ResourceNotFoundException")]:
         for operation in ("DescribeBulkOperation", "CancelBulkOperation"):
             assert call(place, operation, {"BulkOperationArn": arn}).type == code

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct arena arena = {0};
     struct buf json = {0};
     const char *fault = NULL;
-    if (ion_item_read(text, &json, &fault)) ensure(raw_is_json(&arena, buf_view(&json)));
+    if (ion_item_read(text, &json, &fault) == TRANSFER_FOUND) ensure(raw_is_json(&arena, buf_view(&json)));
     buf_free(&json);
     arena_free(&arena);
     return 0;

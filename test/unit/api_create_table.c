@@ -302,6 +302,12 @@ TEST(tags_and_class_of_a_new_table)
             "Tag Key cannot be prefixed with aws:, Key: aws:k");
     refuses(&world, "a", "h:a", ON_DEMAND ",'Tags':[{'Key':'k','Value':'1'},{'Key':'k','Value':'2'}]",
             "Duplicate Tag Keys provided as input: Duplicate Tag Key found k");
+    /* As TagResource does: what UntagResource could not name may not come in here. */
+    refuses(&world, "a", "h:a", ON_DEMAND ",'Tags':[{'Key':'a*','Value':'b'}]",
+            "The Tag Key provided is invalid, Key: a*");
+    refuses(&world, "a", "h:a", ON_DEMAND ",'Tags':[{'Key':'a','Value':'#'}]",
+            "The Tag Value provided is invalid, Value: #");
+    refuses(&world, "a", "h:a", ON_DEMAND ",'Tags':[null]", "The Tag Key provided is invalid, Key: null");
     refuses(
         &world, "a", "h:a", ON_DEMAND ",'TableClass':'COLD'",
         "Invalid table-class parameter provided. Please try again with a valid table-class value: [STANDARD, "

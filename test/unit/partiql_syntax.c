@@ -61,7 +61,6 @@ TEST(malformed_statements_have_the_words_of_the_parser)
         {"SELECT * FROM tbl WHERE", "Unexpected term"},
         {"SELECT * FROM tbl WHERE NOT", "Unexpected term"},
         {"SELECT * FROM tbl WHERE (", "Unexpected term"},
-        {"SELECT * FROM tbl WHERE ()", "Unexpected term"},
         {"SELECT * FROM", "Unexpected term"},
         {"SELECT * FROM;", "Unexpected term"},
         {"SELECT * FROM tbl WHERE a = 1 AND", "Missing right-hand side expression of infix operator"},
@@ -94,7 +93,10 @@ TEST(malformed_statements_have_the_words_of_the_parser)
         {"SELECT a[*] FROM tbl", "Invalid use of * in select list"},
         {"SELECT a.*.b FROM tbl", "Invalid use of * in select list"},
         {"SELECT a[0].* FROM tbl", "Cannot use [] and * together in SELECT list expression"},
-        {"SELECT * FROM tbl WHERE a BETWEEN 1", "Expected AND keyword"},
+        {"SELECT * FROM tbl WHERE a BETWEEN 1", "Expected expression after AND"},
+        {"SELECT * FROM tbl WHERE a BETWEEN 1 OR 2", "Expected expression after AND"},
+        {"SELECT * FROM tbl WHERE ()", "Expression group cannot be empty"},
+        {"SELECT * FROM tbl WHERE a = ` `", ""},
         {"SELECT * FROM tbl WHERE a BETWEEN 1 AND", "Expected expression after AND"},
         {"SELECT * FROM tbl WHERE a IN (1", "Expected RIGHT_PAREN"},
         {"SELECT * FROM tbl WHERE a = [1", "Expected RIGHT_BRACKET"},
@@ -157,6 +159,8 @@ TEST(what_the_service_does_not_offer)
                                   "'A-Z', '0-9', '-', '_', '.'."},
         {"CREATE TABLE tbl", "Unsupported operation: CreateTable"},
         {"x IS INT4", "Unsupported operation: IsType"},
+        {"COUNT(1, 2)", "Unsupported operation: CallAgg"},
+        {"SUM(1)", "Unsupported operation: CallAgg"},
         {"[1]", "Unsupported operation: Seq"},
         {"EXISTS(SELECT * FROM tbl WHERE a = 1)",
          "EXISTS can only be used in ExecuteTransaction write requests."},
@@ -318,4 +322,26 @@ TEST(a_statement_needs_memory_like_its_text)
     CHECK(arena.total_bytes < 50 * text.len);
     buf_free(&text);
     arena_free(&arena);
+}
+
+/* As DynamoDB Local names them. */
+TEST(ion_literals_are_refused_by_their_type)
+{
+    static const char *const types[][2] = {
+        {"2020T", "TIMESTAMP"}, {"2020-01-01", "TIMESTAMP"}, {"2", "INT"},          {"-2", "INT"},
+        {"0x1F", "INT"},        {"2.5", "DECIMAL"},          {"1d2", "DECIMAL"},    {"2e1", "FLOAT"},
+        {"nan", "FLOAT"},       {"+inf", "FLOAT"},           {"\"x\"", "STRING"},   {"'''x'''", "STRING"},
+        {"abc", "SYMBOL"},      {"'abc'", "SYMBOL"},         {"null", "NULL"},      {"null.int", "INT"},
+        {"true", "BOOL"},       {"{{aGk=}}", "BLOB"},        {"{{\"x\"}}", "CLOB"}, {"[1]", "LIST"},
+        {"(1)", "SEXP"},        {"{a:1}", "STRUCT"},         {"a::b::1", "INT"},
+    };
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        struct arena arena = {0};
+        struct slice fault, text = arena_printf(&arena, "UPDATE tbl SET n=`%s` WHERE a = 1", types[i][0]);
+        CHECK(!statement_parse(&arena, text, NULL, 0, false, &fault));
+        CHECK_TEXT(fault, arena_printf(&arena, "Ion Literals are not supported: %s under key root at 1:18:%zu",
+                                       types[i][1], strlen(types[i][0]) + 2)
+                              .data);
+        arena_free(&arena);
+    }
 }

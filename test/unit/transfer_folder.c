@@ -94,6 +94,29 @@ TEST(without_a_folder_no_bucket_exists)
     buckets_close(buckets);
 }
 
+static void check_fault(const char *key, const char *words)
+{
+    struct transfer_failure failure = {0};
+    CHECK(!bucket_key_check(slice_of(key), &failure));
+    CHECK_TEXT(slice_of(failure.code), "S3InvalidKey");
+    CHECK_TEXT(slice_of(failure.message), words);
+}
+
+TEST(a_key_that_is_refused_is_told_why)
+{
+    char name[1100];
+    memset(name, 'a', sizeof name);
+    name[1025] = 0;
+    check_fault(name, "A key is at most 1024 bytes long");
+    name[256] = 0;
+    check_fault(name, "A name in a key is at most 255 bytes long");
+    for (int i = 0; i < 128; i += 2) name[i + 1] = '/';
+    name[129] = 0;
+    check_fault(name, "A key has at most 64 names with a '/' between them");
+    check_fault("a/../b", "A name in a key is not empty, is not '.' or '..', does not begin with '.quipu-' and "
+                          "has no NUL");
+}
+
 TEST(no_key_leads_out_of_its_bucket)
 {
     struct place place = place_make();
@@ -105,7 +128,7 @@ TEST(no_key_leads_out_of_its_bucket)
         if (put(&place, keys[i], "x")) test_failed(__FILE__, __LINE__, "put %s", keys[i]);
         CHECK(!buckets_open(place.buckets, SLICE("photos"), &object, &place.failure));
     }
-    CHECK(!bucket_key_is_valid(SLICE("a\0b")));
+    CHECK(!bucket_key_check(SLICE("a\0b"), &place.failure));
     check_list(&place, "", "");
 
     /* Nor does a link that somebody has put there: not as a folder, not as an object. */

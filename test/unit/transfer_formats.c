@@ -93,16 +93,26 @@ TEST(ion_as_people_write_it)
 
 TEST(ion_that_dynamodb_has_no_type_for)
 {
-    check_items("{Item:{a:symbol}}", ion, "STOP: DynamoDB has no type for an Ion symbol\n");
-    check_items("{Item:{a:'symbol'}}", ion, "STOP: DynamoDB has no type for an Ion symbol\n");
-    check_items("{Item:{a:2020-01-01T}}", ion, "STOP: DynamoDB has no type for an Ion timestamp\n");
-    check_items("{Item:{a:(+ 1 2)}}", ion, "STOP: DynamoDB has no type for an Ion expression\n");
-    check_items("{Item:{a:{{\"clob\"}}}}", ion, "STOP: DynamoDB has no type for an Ion clob\n");
-    check_items("{Item:{a:+inf}}", ion, "STOP: DynamoDB has no infinite numbers\n");
+    check_items("{Item:{a:symbol}}", ion, "BAD: DynamoDB has no type for an Ion symbol\n");
+    check_items("{Item:{a:'symbol'}}", ion, "BAD: DynamoDB has no type for an Ion symbol\n");
+    check_items("{Item:{a:2020-01-01T}}", ion, "BAD: DynamoDB has no type for an Ion timestamp\n");
+    check_items("{Item:{a:(+ 1 2)}}", ion, "BAD: DynamoDB has no type for an Ion expression\n");
+    check_items("{Item:{a:{{\"clob\"}}}}", ion, "BAD: DynamoDB has no type for an Ion clob\n");
+    check_items("{Item:{a:+inf}}", ion, "BAD: DynamoDB has no infinite numbers\n");
     check_items("{Item:{a:$dynamodb_SS::[1.]}}", ion,
-                "STOP: a member of a set has another type than the set\n");
-    check_items("{Items:{}}", ion, "STOP: there is no Item in it\n");
+                "BAD: a member of a set has another type than the set\n");
+    check_items("{Items:{}}", ion, "BAD: there is no Item in it\n");
+    /* As in JSON, the next item may be fine. */
+    check_items("{Item:{a:[b, {c:1}]}} {Item:{a:1}}\n{Item:{a:(x \"}\")}}{Item:{a:2}}", ion,
+                "BAD: DynamoDB has no type for an Ion symbol\n{\"a\":{\"N\":\"1\"}}\n"
+                "BAD: DynamoDB has no type for an Ion expression\n{\"a\":{\"N\":\"2\"}}\n");
     check_items("{Item:{a:\"x\"", ion, "STOP: a comma is missing in a struct\n");
+}
+
+TEST(a_mark_of_the_byte_order_means_nothing)
+{
+    check_items("\xef\xbb\xbf{\"Item\":{\"a\":{\"N\":\"1\"}}}\n", json, "{\"a\":{\"N\":\"1\"}}\n");
+    check_items("{\"Item\":{}}\n\xef\xbb\xbf{\"Item\":{}}\n", json, "{}\nSTOP: a line is not JSON\n");
 }
 
 TEST(ion_nested_too_deeply_is_refused)
