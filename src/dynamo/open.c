@@ -57,7 +57,7 @@ static struct dynamo *open_embedded(const char *where, const struct dynamo_optio
     struct engine *engine = engine_open(&engine_options, error, error_len);
     if (!engine) return NULL;
     char s3_folder[4096];
-    int len = snprintf(s3_folder, sizeof s3_folder, "%s/s3", where);
+    int len = snprintf(s3_folder, sizeof s3_folder, "%s/" FOLDER_BUCKETS, where);
     bool on_disk = strcmp(where, ":memory:") != 0, has_own = on_disk && len > 0 && (size_t)len < sizeof s3_folder;
     struct local_parts parts = {.engine = engine,
                                 .store = store,

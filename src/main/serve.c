@@ -431,7 +431,7 @@ static bool open_local(struct parts *parts, const struct settings *settings, cha
     if (settings->s3_folder)
         snprintf(parts->s3_folder, sizeof parts->s3_folder, "%s", settings->s3_folder);
     else if (!settings->in_memory)
-        snprintf(parts->s3_folder, sizeof parts->s3_folder, "%s/s3", settings->data);
+        snprintf(parts->s3_folder, sizeof parts->s3_folder, "%s/" FOLDER_BUCKETS, settings->data);
     parts->dynamo = dynamo_open_local(parts->engine, parts->api);
     parts->transfer = transfer_open(
         &(struct transfer_options){.engine = parts->engine,

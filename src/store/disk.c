@@ -446,7 +446,9 @@ static struct store *open_rocks(struct opening *opening, const struct rocks_opti
         mended.path = disk->view = manifest_view(options->path, first);
     else if (!manifest_mend(disk->folder.path, options->path, first))
         return NULL;
-    return mended.path ? rocks_open(&mended, opening->error, opening->error_len) : NULL;
+    if (!mended.path) return NULL;
+    opening->error[0] = '\0';
+    return rocks_open(&mended, opening->error, opening->error_len);
 }
 
 static bool open_content(struct opening *opening, const struct store_options *options)

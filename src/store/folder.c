@@ -138,8 +138,9 @@ static bool folder_look(const struct opening *opening, struct content *content)
     errno = 0;
     for (struct dirent *entry; (entry = readdir(directory));) {
         const char *name = entry->d_name;
-        /* A freshly mounted disk is empty but for lost+found. */
-        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found")) continue;
+        /* A freshly mounted disk is empty but for lost+found. Buckets are folders that people may make before. */
+        if (!strcmp(name, ".") || !strcmp(name, "..") || !strcmp(name, "lost+found") || !strcmp(name, FOLDER_BUCKETS))
+            continue;
         if (!strcmp(name, MARKER_NAME)) {
             content->marker = true;
         } else {

@@ -143,6 +143,7 @@ void store_log_keep_from(struct store *store, uint64_t number);
 /* Brings everything to the tables' files and links them into a new folder at the path, on the same file system.
  * *number: up to which batch it has everything. */
 bool store_checkpoint(struct store *store, const char *path, uint64_t *number, char *error, size_t error_len);
+#define FOLDER_BUCKETS   "s3" /* may be in a data folder, also before it is one: exports and imports of that server */
 #define FOLDER_RESTORING "quipu-restoring" /* is in a folder while it is made of a backup */
 /* Makes a data folder of such files, which have been brought to FOLDER/store; its log begins anew. The folder is not
  * one of ours before, and is one only when everything is done. */

@@ -66,6 +66,19 @@ TEST(a_missing_folder_is_made_only_when_asked)
     folder_remove(parent);
 }
 
+/* People make buckets before the first start, and disks come with lost+found. */
+TEST(a_folder_of_buckets_only_becomes_a_data_folder)
+{
+    char *folder = folder_make(), *buckets = path_in(folder, "s3");
+    ensure(mkdir(buckets, 0700) == 0);
+    struct store *store = open_as(folder, true, false);
+    CHECK(store);
+    if (store) store_close(store);
+    CHECK(access(buckets, F_OK) == 0);
+    free(buckets);
+    folder_remove(folder);
+}
+
 TEST(a_strange_folder_is_left_alone)
 {
     char *folder = folder_make();
