@@ -1,6 +1,6 @@
 // An operation of DynamoDB as one would write it elsewhere: curl, boto3, JavaScript; for the line that teaches.
 
-import {print} from './json.js';
+import {Exact, print} from './json.js';
 import {shell} from './parts.js';
 
 const snake = name => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
@@ -10,7 +10,7 @@ function python(value) {
     if (value === true) return 'True';
     if (value === false) return 'False';
     if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`;
-    if (typeof value === 'object' && value.text === undefined)
+    if (typeof value === 'object' && !(value instanceof Exact))
         return `{${given(value)
             .map(([name, one]) => `${print(name, 0)}: ${python(one)}`)
             .join(', ')}}`;

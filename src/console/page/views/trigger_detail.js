@@ -4,6 +4,7 @@ import {at, request} from '../api.js';
 import {queueOf} from '../calls.js';
 import {h, renew, replace, text} from '../dom.js';
 import {count, duration, plural, short} from '../format.js';
+import {print} from '../json.js';
 import {letterFacts, letterList, pretty, readQueue} from '../letters.js';
 import {operate, operationDialog} from '../operation.js';
 import {
@@ -315,7 +316,7 @@ export function driveDetail({refresh}) {
                         row.targetHref && (key === 'each' || key === 'function')
                             ? h('a', {href: row.targetHref}, row.target)
                             : typeof value === 'object'
-                              ? JSON.stringify(value)
+                              ? print(value, 0)
                               : String(value),
                     ]),
                     ['Changed', time(changed)],
