@@ -138,9 +138,10 @@ test(
         await person.see('Both have changed m.a: yours stands here, theirs was 2.');
         assert((await getItem(api, 'clash', Key)).m.M.a.N === '2', 'nothing is saved yet');
         await person.click('Save');
-        await person.see('saved');
-        const {m} = await getItem(api, 'clash', Key);
-        assert(m.M.a.N === '3' && m.M.b.N === '2', JSON.stringify(m));
+        await until(async () => {
+            const {m} = await getItem(api, 'clash', Key);
+            return m.M.a.N === '3' && m.M.b.N === '2';
+        }, 'both to be saved');
     },
     {expects: ['400']},
 );

@@ -1,6 +1,7 @@
 // The numbers in the rail: what is open, and in red what is wrong. Asked for seldom, and never by a hidden tab.
 
-import {request, server} from './api.js';
+import {LISTED_MOST, listed, request, server} from './api.js';
+import {mappings, scheduleNames} from './calls.js';
 import {text} from './dom.js';
 import {count} from './format.js';
 import {live} from './live.js';
@@ -9,12 +10,14 @@ import {tableNames} from './table.js';
 
 const HERE_MS = 10e3;
 const ELSEWHERE_MS = 120e3; // each request costs money on a service
-const MOST = 1000;
 
-// A list's length; with a state, of those in it.
-const lengthOf = (path, member) => async () => ((await request('GET', path))?.[member] ?? []).length;
+// A list's length, up to LISTED_MOST, which stands for that many and more.
+const lengthOf = (path, member) => async () => (await listed(path, member)).rows.length;
+const triggers = async () => (await mappings(LISTED_MOST / 100)).found;
 
-const tables = async () => (await tableNames(MOST)).filter(name => !name.startsWith(server.info.prefix)).length;
+const tables = async () =>
+    (await tableNames(LISTED_MOST)).filter(name => !name.startsWith(server.info.prefix)).length;
+const many = number => (number >= LISTED_MOST ? `${count(LISTED_MOST)}+` : number ? count(number) : '');
 
 // functions: only where the server runs them.
 const COUNTS = {
@@ -25,9 +28,9 @@ const COUNTS = {
     },
     triggers: {
         functions: true,
-        open: lengthOf('/2015-03-31/event-source-mappings/', 'EventSourceMappings'),
+        open: async () => (await triggers()).length,
         wrong: async () =>
-            (await request('GET', '/2015-03-31/event-source-mappings/')).EventSourceMappings.filter(
+            (await triggers()).filter(
                 one => one.State === 'Enabled' && one.LastProcessingResult?.startsWith('PROBLEM'),
             ).length,
     },
@@ -35,7 +38,7 @@ const COUNTS = {
         open: async () => live.samples.at(-1)?.queue ?? 0,
         wrong: async () => live.samples.at(-1)?.dead ?? 0,
     },
-    schedules: {functions: true, open: lengthOf('/schedules', 'Schedules')},
+    schedules: {functions: true, open: async () => (await scheduleNames()).length},
     jobs: {open: lengthOf('/v1/jobs?state=open', 'jobs'), wrong: lengthOf('/v1/jobs?state=failed', 'jobs')},
     groups: {open: lengthOf('/v1/groups', 'groups')},
     periods: {open: lengthOf('/v1/periods', 'periods')},
@@ -64,16 +67,10 @@ export function startCounts(names) {
                     counts[name] = {open, wrong};
                     text(
                         place,
-                        wrong
-                            ? `${count(open)} ✕ ${count(wrong)}`
-                            : open >= MOST
-                              ? `${count(MOST)}+`
-                              : open
-                                ? count(open)
-                                : '',
+                        wrong ? `${many(open)} ✕ ${many(wrong)}`.trim() : many(open),
                     );
                     place.classList.toggle('failed', wrong > 0);
-                    place.title = wrong ? `${count(open)} open, ${count(wrong)} failed` : '';
+                    place.title = wrong ? `${many(open) || 'none'} open, ${many(wrong)} failed` : '';
                 } catch {
                     text(place, '');
                 }

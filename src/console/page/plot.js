@@ -39,6 +39,23 @@ export function plot({title, series, value, words = String, group, band = null, 
         from = 0,
         to = 1;
 
+    // Numbers of samples that follow each other without a hole.
+    function runs(all, has) {
+        const step = all.length > 1 ? Math.max(1000, (to - from) / canvas.clientWidth) : 1000;
+        const found = [];
+        let last = null;
+        all.forEach((sample, k) => {
+            if (!has(k)) {
+                last = null;
+                return;
+            }
+            const isNext = last !== null && sample.t - last <= Math.max(step * GAP_STEPS, sample.step ?? 0) * 4;
+            if (isNext) found.at(-1).push(k);
+            else found.push([k]);
+            last = sample.t;
+        });
+        return found;
+    }
     function draw() {
         const width = canvas.clientWidth,
             height = canvas.clientHeight,
@@ -63,21 +80,15 @@ export function plot({title, series, value, words = String, group, band = null, 
         pen.fillStyle = style('--faint');
         pen.font = '10px system-ui';
         pen.fillText(most > 1e-9 ? words(most) : '', 2, 9);
-        const step = samples.length > 1 ? Math.max(1000, (to - from) / width) : 1000;
         if (band && lines.length > 1) {
+            const [low, high] = band.map(i => lines[i]);
             pen.fillStyle = style('--band');
-            pen.beginPath();
-            let some = false;
-            samples.forEach((sample, k) => {
-                const v = lines[band[1]][k];
-                if (Number.isFinite(v)) {
-                    pen[some ? 'lineTo' : 'moveTo'](x(sample.t), y(v));
-                    some = true;
-                }
-            });
-            for (let k = samples.length - 1; k >= 0; k--)
-                if (Number.isFinite(lines[band[0]][k])) pen.lineTo(x(samples[k].t), y(lines[band[0]][k]));
-            pen.fill();
+            for (const run of runs(samples, k => Number.isFinite(low[k]) && Number.isFinite(high[k]))) {
+                pen.beginPath();
+                for (const k of run) pen.lineTo(x(samples[k].t), y(high[k]));
+                for (const k of run.reverse()) pen.lineTo(x(samples[k].t), y(low[k]));
+                pen.fill();
+            }
         }
         lines.forEach((line, i) => {
             if (dots) {
@@ -91,19 +102,8 @@ export function plot({title, series, value, words = String, group, band = null, 
             pen.setLineDash(i % 2 ? [4, 3] : []);
             pen.lineWidth = 1.25;
             pen.beginPath();
-            let last = null;
-            samples.forEach((sample, k) => {
-                if (!Number.isFinite(line[k])) {
-                    last = null;
-                    return;
-                }
-                pen[
-                    last !== null && sample.t - last <= Math.max(step * GAP_STEPS, sample.step ?? 0) * 4
-                        ? 'lineTo'
-                        : 'moveTo'
-                ](x(sample.t), y(line[k]));
-                last = sample.t;
-            });
+            for (const run of runs(samples, k => Number.isFinite(line[k])))
+                run.forEach((k, place) => pen[place ? 'lineTo' : 'moveTo'](x(samples[k].t), y(line[k])));
             pen.stroke();
         });
         pen.setLineDash([]);

@@ -6,6 +6,7 @@ import {h, replace, text} from '../dom.js';
 import {count, duration, plural} from '../format.js';
 import {
     actionButton,
+    bringIntoView,
     button,
     changeButton,
     check,
@@ -472,6 +473,7 @@ export async function items({el, route, table, signal}) {
                 close();
             },
         });
+        if (isShown()) bringIntoView(panel);
     }
 
     // ---- all together ----

@@ -2,7 +2,7 @@ import {at, request} from '../api.js';
 import {h, renew, svg, text} from '../dom.js';
 import {count, plural} from '../format.js';
 import {print} from '../json.js';
-import {operate, operationDialog} from '../operation.js';
+import {operate, operationDialog, settingsDialog} from '../operation.js';
 import {button, changeButton, confirmTyped, grid, since, state, time} from '../parts.js';
 import {liveFacts, patternView} from '../pattern.js';
 import {href} from '../route.js';
@@ -106,7 +106,8 @@ export const open = patternView({
         const facts = liveFacts(),
             tree = h('div.log-picture', {tabindex: '0', role: 'region', 'aria-label': 'Partitions'});
         let partition = route.path[2] ?? null,
-            group = route.query.group ?? null;
+            group = route.query.group ?? null,
+            settings = {};
         const sealed = new Map(); // partitions that change no more
         const after = job => async () => {
             await self.faults.run(async () => {
@@ -301,6 +302,7 @@ export const open = patternView({
             ),
             async refresh() {
                 const log = await request('GET', at`/v1/logs/${name}`, {signal: page.signal});
+                settings = log;
                 facts.set([
                     ['Made', time(log.created)],
                     ['Kept', log.keep ?? 'for ever'],
@@ -336,7 +338,7 @@ export const open = patternView({
                     await self.refresh();
                 }),
                 changeButton('Settings', async () => {
-                    await operationDialog('logPut', {log: name}, {title: `Settings of ${name}`, words: 'Save'});
+                    await settingsDialog('logPut', {log: name}, settings, {title: `Settings of ${name}`});
                     await self.refresh();
                 }),
                 button('Refresh', () => self.faults.run(self.refresh)),

@@ -1,8 +1,8 @@
-import {at, request} from '../api.js';
+import {LISTED_MOST, at, listed, pages, request} from '../api.js';
 import {h, replace, svg, text} from '../dom.js';
 import {count, plural, utc, when} from '../format.js';
 import {print} from '../json.js';
-import {operate, operationDialog} from '../operation.js';
+import {operate, operationDialog, settingsDialog} from '../operation.js';
 import {changeButton, grid, since, state, time} from '../parts.js';
 import {liveFacts, patternView} from '../pattern.js';
 import {go, href} from '../route.js';
@@ -69,7 +69,33 @@ export const open = patternView({
     detail(page, name, route) {
         const facts = liveFacts(),
             line = h('div');
-        let bucket = route.path[2] ?? null;
+        let bucket = route.path[2] ?? null,
+            period = {},
+            handed = [], // the last buckets that were handed over
+            from, // the page that they end in
+            wasOpen = new Set();
+        // They come the oldest first, and older ones change no more: only the last page is asked for again.
+        async function lastDone(isOpen) {
+            const older = handed.filter(one => from !== undefined && one.bucket <= from);
+            const found = [];
+            const turn = after => {
+                from = after ?? from;
+                const query = new URLSearchParams({
+                    state: 'done',
+                    limit: LISTED_MOST,
+                    ...(from === undefined ? {} : {after: from}),
+                });
+                return request('GET', `${at`/v1/periods/${name}/buckets`}?${query}`, {signal: page.signal});
+            };
+            if ([...wasOpen].some(one => from !== undefined && one <= from && !isOpen.has(one))) {
+                older.length = 0; // an old one was handed over late
+                from = undefined;
+            }
+            wasOpen = isOpen;
+            for await (const one of pages(turn, each => each.next)) found.push(...one.buckets);
+            handed = [...older, ...found].slice(-SHOWN);
+            return handed;
+        }
         const buckets = grid({
             label: 'Buckets',
             key: row => row.bucket,
@@ -116,7 +142,7 @@ export const open = patternView({
         const self = {
             element: h('div.stack', facts.element, line, buckets.element, chosen),
             async refresh() {
-                const period = await request('GET', at`/v1/periods/${name}`, {signal: page.signal});
+                period = await request('GET', at`/v1/periods/${name}`, {signal: page.signal});
                 facts.set([
                     ['Every', period.every],
                     ['Grace', period.grace],
@@ -126,15 +152,10 @@ export const open = patternView({
                     ['Present bucket', time(period.bucket)],
                     ['It ends', since(period.end)],
                 ]);
-                const all = await Promise.all(
-                    ['done', 'open'].map(which =>
-                        request('GET', `${at`/v1/periods/${name}/buckets`}?state=${which}&limit=${SHOWN}`, {
-                            signal: page.signal,
-                        }),
-                    ),
-                );
-                const rows = all
-                    .flatMap(each => each.buckets)
+                const path = `${at`/v1/periods/${name}/buckets`}?state=open`;
+                const open = await listed(path, 'buckets', {signal: page.signal});
+                const done = await lastDone(new Set(open.rows.map(one => one.bucket)));
+                const rows = [...new Map([...done, ...open.rows].map(one => [one.bucket, one])).values()]
                     .sort((a, b) => (a.bucket < b.bucket ? -1 : 1))
                     .slice(-SHOWN);
                 replace(line, picture(name, rows, bucket));
@@ -158,7 +179,7 @@ export const open = patternView({
                     }),
                 ),
                 changeButton('Settings', async () => {
-                    await operationDialog('periodPut', {name}, {title: `Settings of ${name}`, words: 'Save'});
+                    await settingsDialog('periodPut', {name}, period, {title: `Settings of ${name}`});
                     await self.refresh();
                 }),
             ],

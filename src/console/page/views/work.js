@@ -1,7 +1,7 @@
 import {at, request} from '../api.js';
 import {h, renew} from '../dom.js';
 import {count} from '../format.js';
-import {operate, operationDialog} from '../operation.js';
+import {operate, operationDialog, settingsDialog} from '../operation.js';
 import {button, changeButton, facts, grid, json, select, since, state} from '../parts.js';
 import {pagedList, patternView} from '../pattern.js';
 import {go, href} from '../route.js';
@@ -42,7 +42,8 @@ export const open = patternView({
             head = h('div.bar'),
             chosen = h('div');
         let id = route.path[2] ?? null,
-            only = route.query.units ?? '';
+            only = route.query.units ?? '',
+            queue = {};
         const states = select(
             [
                 ['', 'all states'],
@@ -81,6 +82,7 @@ export const open = patternView({
                 });
                 const reply = await request('GET', `${at`/v1/work/${name}`}?${query}`, {signal: page.signal});
                 const {work, next, ...rest} = reply;
+                queue = rest;
                 renew(
                     settings,
                     facts(
@@ -158,7 +160,7 @@ export const open = patternView({
                     await self.refresh();
                 }),
                 changeButton('Settings', async () => {
-                    await operationDialog('workPut', {queue: name}, {title: `Settings of ${name}`, words: 'Save'});
+                    await settingsDialog('workPut', {queue: name}, queue, {title: `Settings of ${name}`});
                     await self.refresh();
                 }),
             ],
