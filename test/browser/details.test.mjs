@@ -132,3 +132,122 @@ test(
     },
     {expects: ['ERR_INTERNET_DISCONNECTED', 'Failed to fetch']},
 );
+
+test('what waits, by whom and for what', ENGINES, async ({person, api}) => {
+    await api('PUT /v1/groups/wait', {complete: {kinds: ['paid', 'packed']}, fold: {total: {sum: 'amount'}}});
+    await api('POST /v1/groups/wait/o-1', {id: 'e1', kind: 'paid', data: {amount: 42}});
+    await person.visit('#/groups/wait');
+    await until(async () => /o-1\s+1\s+1\s+packed/.test(await person.words('.detail')), 'what it waits for');
+    await person.click('o-1');
+    await person.see(/total\s+42/, '.group-sides');
+    await api('POST /v1/groups/wait/o-1/complete', {});
+    await person.visit('#/groups/wait/o-1?which=complete');
+    await person.see('It was completed without these');
+    await person.see('packed', '.group-sides');
+    await api('PUT /v1/work/states', {attempts: 1});
+    for (const id of ['a', 'b', 'c']) await api(`POST /v1/work/states/${id}`, {data: 1});
+    const unit = await api('POST /v1/work/states/claim', {owner: 'w'});
+    await api(`POST /v1/work/states/${unit.id}/fail`, {fence: unit.fence, reason: 'no ink'});
+    await person.visit('#/work/states');
+    await person.see(/2 ready[\s\S]*1 dead/, '.work-counts');
+    await person.visit('#/overview');
+    await person.see('1 dead unit of work');
+    await person.click('Retry all dead work');
+    await until(async () => !(await api('GET /v1/work/states?state=dead')).work.length, 'no dead work');
+});
+
+test('what destroys asks first', ENGINES, async ({person, api, tab}) => {
+    await api('POST /v1/work/asks/u1', {data: 1});
+    await api('POST /v1/boards/asks', {text: 'stay'});
+    await person.visit('#/work/asks/u1');
+    await person.open('Delete');
+    await person.click('Delete it');
+    await person.see('That is not “u1”.');
+    await person.type('Type u1', 'u1');
+    await person.click('Delete it');
+    await until(async () => !(await api('GET /v1/work/asks')).work.length, 'the unit to go');
+    await person.see('No units');
+    await person.visit('#/boards/asks');
+    await person.open('/^Delete /');
+    await person.click('Cancel');
+    await until(async () => !(await tab.$('dialog[open]')), 'the question to go');
+    assert((await api('GET /v1/boards/asks')).messages.length === 1, 'the message is there');
+    await person.open('/^Delete /');
+    await person.click('Delete it');
+    await person.see('No messages');
+});
+
+test('a hidden tab follows no changes', main, async ({person, tab, api}) => {
+    await makeTable(api, 'unseen');
+    let open = 0;
+    const isStream = one => one.url().includes('/console/changes');
+    tab.on('request', one => (open += isStream(one) ? 1 : 0));
+    tab.on('requestfailed', one => (open -= isStream(one) ? 1 : 0));
+    const show = hidden =>
+        tab.evaluate(is => {
+            Object.defineProperty(document, 'hidden', {configurable: true, get: () => is});
+            document.dispatchEvent(new Event('visibilitychange'));
+        }, hidden);
+    await person.visit('#/tables/unseen/changes');
+    await until(() => open === 1, 'the stream');
+    await show(true);
+    await until(() => open === 0, 'the stream to end');
+    await show(false);
+    await until(() => open === 1, 'the stream again');
+    await api('PutItem', {TableName: 'unseen', Item: {id: {S: 'seen again'}}});
+    await person.see('seen again');
+});
+
+test('the first view is small', main, async ({person, tab}) => {
+    const session = await tab.createCDPSession();
+    await session.send('Network.enable');
+    let bytes = 0;
+    const files = new Set();
+    session.on('Network.responseReceived', ({requestId, response}) => {
+        if (!/json|event-stream/.test(response.mimeType)) files.add(requestId);
+    });
+    session.on('Network.loadingFinished', one => (bytes += files.has(one.requestId) ? one.encodedDataLength : 0));
+    await person.visit('');
+    await person.see('Operations a second');
+    await settled(tab);
+    assert(bytes > 10e3 && bytes < 150e3, `${bytes} bytes`);
+});
+
+test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async ({person, tab, api}) => {
+    await api('PUT /v1/jobs/cells', {total: 6, tolerate: 3});
+    await api('POST /v1/jobs/cells/done', {tasks: [0, 1]});
+    await api('POST /v1/jobs/cells/failed', {task: 3, reason: 'no ink'});
+    await person.visit('#/jobs/cells');
+    await person.see('1 × no ink');
+    await tab.focus('.job-cells');
+    await person.press('Home', 'ArrowRight', 'ArrowRight', 'ArrowRight', 'Enter');
+    await person.see('3 failed: no ink', '.job-listed');
+    await person.press('Home', 'Enter');
+    await person.see('0 done', '.job-listed');
+    await api('PUT /v1/jobs/ranges', {total: 20000});
+    await api('POST /v1/jobs/ranges/done', {tasks: [256]});
+    await person.visit('#/jobs/ranges');
+    await person.see('Each cell is');
+    await tab.focus('.job-cells');
+    await person.press('Home', 'ArrowRight', 'Enter');
+    await person.see('256 done', '.job-listed');
+    await person.see('257 missing', '.job-listed');
+});
+
+test('bars of a period and of a log are links', ENGINES, async ({person, tab, api}) => {
+    await api('PUT /v1/periods/bars', {every: '1h'});
+    await api('POST /v1/periods/bars', {data: 'hello'});
+    await api('PUT /v1/logs/bars', {partitions: 2});
+    await person.visit('#/periods/bars');
+    await tab.waitForSelector('.period-line a');
+    await tab.evaluate(() => document.querySelector('.period-line a').focus());
+    await person.press('Enter');
+    await person.see('hello', '.detail');
+    await person.isAccessible();
+    await person.visit('#/logs/bars');
+    await tab.waitForSelector('.log-tree a');
+    await tab.evaluate(() => document.querySelector('.log-tree a').focus());
+    await person.press('Enter');
+    await person.see('Partition 0', '.detail');
+    await person.isAccessible();
+});

@@ -253,6 +253,14 @@ export function dialog({title, body, actions = [], wide = false}) {
     });
 }
 
+// Asks before something small is destroyed; answers whether it was.
+export const confirmOnce = ({title, sentence, words, job}) =>
+    dialog({
+        title,
+        body: () => h('p', sentence),
+        actions: [[words, async () => (await job(), true), 'danger']],
+    });
+
 // For what cannot be taken back: the name has to be typed. job() does it; answers whether it was done.
 export function confirmTyped({title, name, sentence, words, job}) {
     const typed = input({'aria-label': `Type ${name}`});

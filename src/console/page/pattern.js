@@ -47,7 +47,7 @@ export function pagedList(fetchPage, table, more) {
 
 // The view of a pattern:
 //   section, title, one: its words; sentence, first: for the empty view
-//   list: {path, member, key, columns, query(route)}
+//   list: {path, member, key, columns, query(route), keep(row, route)}
 //   filter(to) → {element, follow(route)}: beside the title, may be missing
 //   make: {id, words}: the operation that makes one
 //   detail(page, name, route) → {element, refresh(), title} of a chosen one; remove: an operation's id and its words
@@ -85,7 +85,8 @@ export function patternView(view) {
                 if (route.query.prefix && view.list.prefix !== false) query.set('prefix', route.query.prefix);
                 if (after !== undefined) query.set('after', after);
                 const reply = await request('GET', `${view.list.path}?${query}`, {signal: page.signal});
-                return {rows: reply[view.list.member] ?? [], next: reply.next};
+                const rows = reply[view.list.member] ?? [];
+                return {rows: view.list.keep ? rows.filter(row => view.list.keep(row, route)) : rows, next: reply.next};
             },
             table,
             more,

@@ -15,6 +15,7 @@ export function plotGroup() {
         at: null,
         point(t) {
             this.at = t;
+            this.onpoint?.(t);
             for (const plot of plots) plot.draw();
         },
     };

@@ -18,6 +18,9 @@ function python(value) {
 }
 const given = value => Object.entries(value).filter(([, one]) => one !== undefined);
 
+// A client of this server, in Python.
+export const boto3 = service => `boto3.client('${service}', endpoint_url='${location.origin}')`;
+
 // cli: the words of the command line, where it has the same; the first form of the line.
 export function sdk(operation, input, cli = null) {
     const words = given(input);
@@ -36,7 +39,7 @@ export function sdk(operation, input, cli = null) {
             body,
         ),
         boto3:
-            `boto3.client('dynamodb', endpoint_url='${location.origin}').${snake(operation)}(` +
+            `${boto3('dynamodb')}.${snake(operation)}(` +
             words.map(([name, value]) => `${name}=${python(value)}`).join(', ') +
             ')',
         JavaScript:

@@ -2,7 +2,7 @@ import {at, request} from '../api.js';
 import {h, renew, replace} from '../dom.js';
 import {parse, print} from '../json.js';
 import {operationDialog} from '../operation.js';
-import {bringIntoView, button, changeButton, confirmTyped, dialog, field, grid, json} from '../parts.js';
+import {bringIntoView, button, changeButton, confirmTyped, dialog, empty, field, grid, json, shell} from '../parts.js';
 import {pagedList, patternView} from '../pattern.js';
 import {go, href} from '../route.js';
 
@@ -81,6 +81,9 @@ export const open = patternView({
             key: row => row.key,
             href: row => href(['documents', name, row.key]),
             selected: key,
+            empty: empty('No documents', 'This collection has none, or none any more.', [
+                shell('quipu', 'doc', 'put', name, 'key', '{"name":"Ann"}'),
+            ]),
             columns: [
                 {title: 'Key', cell: row => row.key, sort: row => row.key},
                 {title: 'Version', cell: row => String(row.version), sort: row => Number(row.version), right: true},

@@ -1,37 +1,49 @@
 import {LISTED_MOST, at, listed, pages, request} from '../api.js';
-import {h, replace, svg, text} from '../dom.js';
+import {h, renew, svg, text} from '../dom.js';
 import {count, plural, utc, when} from '../format.js';
 import {print} from '../json.js';
 import {operate, operationDialog, settingsDialog} from '../operation.js';
-import {changeButton, grid, since, state, time} from '../parts.js';
+import {changeButton, empty, grid, shell, since, state, time} from '../parts.js';
 import {liveFacts, patternView} from '../pattern.js';
-import {go, href} from '../route.js';
+import {href} from '../route.js';
 
 const KINDS = {OPEN: 'waiting', CLOSING: 'running', DONE: 'ok'};
 const SHOWN = 100;
 
-// Buckets on a time line, as high as they have events.
+// Buckets on a line of time, each from its begin to its end, as high as they have events.
 function picture(name, buckets, chosen) {
     const most = Math.max(1, ...buckets.map(one => Number(one.count ?? 0)));
-    const wide = 100 / Math.max(buckets.length, 20);
-    return svg(
-        'svg.period-line',
-        {viewBox: '0 0 100 30', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${buckets.length} buckets`},
-        buckets.map((one, i) => {
-            const high = Math.max(1, (Number(one.count ?? 0) / most) * 28);
-            return svg(
+    const begin = one => Date.parse(one.bucket),
+        end = one => Math.max(Date.parse(one.end ?? one.bucket), begin(one) + 1);
+    const from = Math.min(...buckets.map(begin)),
+        whole = Math.max(...buckets.map(end)) - from;
+    const place = t => ((t - from) / whole) * 100;
+    const bar = one => {
+        const high = Math.max(1, (Number(one.count ?? 0) / most) * 28);
+        return svg(
+            'a',
+            {href: href(['periods', name, one.bucket]), 'aria-label': words(one)},
+            svg(
                 `rect.${KINDS[one.state] ?? 'waiting'}${one.bucket === chosen ? '.chosen' : ''}`,
                 {
-                    x: i * wide,
+                    x: place(begin(one)),
                     y: 30 - high,
-                    width: wide * 0.85,
+                    width: Math.max(0.3, (place(end(one)) - place(begin(one))) * 0.85),
                     height: high,
-                    onclick: () => go(['periods', name, one.bucket]),
                 },
-                svg('title', {}, `${when(one.bucket)}: ${count(one.count ?? 0)} events, ${one.state}`),
-            );
-        }),
-    );
+                svg('title', {}, words(one)),
+            ),
+        );
+    };
+    const words = one => `${when(one.bucket)}: ${plural(Number(one.count ?? 0), 'event')}, ${one.state}`;
+    return [
+        svg(
+            'svg.period-line',
+            {viewBox: '0 0 100 30', preserveAspectRatio: 'none', role: 'group', 'aria-label': 'Buckets by time'},
+            buckets.map(bar),
+        ),
+        h('div.timeline-ends.dim', h('span', when(from)), h('span', when(from + whole))),
+    ];
 }
 
 export const open = patternView({
@@ -101,6 +113,9 @@ export const open = patternView({
             key: row => row.bucket,
             href: row => href(['periods', name, row.bucket]),
             selected: bucket,
+            empty: empty('No buckets', 'What is added goes into the bucket of its time.', [
+                shell('quipu', 'period', 'add', name, '{"page":"/"}'),
+            ]),
             columns: [
                 {title: 'Begins', cell: row => when(row.bucket), sort: row => row.bucket},
                 {
@@ -158,7 +173,7 @@ export const open = patternView({
                 const rows = [...new Map([...done, ...open.rows].map(one => [one.bucket, one])).values()]
                     .sort((a, b) => (a.bucket < b.bucket ? -1 : 1))
                     .slice(-SHOWN);
-                replace(line, picture(name, rows, bucket));
+                renew(line, rows.length ? picture(name, rows, bucket) : null);
                 buckets.update([...rows].reverse());
                 await show();
             },

@@ -26,6 +26,7 @@ import {
 import {enable, move} from '../positions.js';
 import {go, href} from '../route.js';
 import {changeDialog} from './trigger_form.js';
+import {boto3} from '../sdk.js';
 
 // ---- of a table ----
 
@@ -219,7 +220,7 @@ export function mappingDetail({refresh}) {
                 teach({
                     CLI: shell('quipu', 'trigger', 'show', row.source, row.target),
                     curl: `curl -s ${location.origin}` + at`/2015-03-31/event-source-mappings/${row.key}`,
-                    boto3: `boto3.client('lambda').get_event_source_mapping(UUID='${row.key}')`,
+                    boto3: `${boto3('lambda')}.get_event_source_mapping(UUID='${row.key}')`,
                 }),
             );
         },
