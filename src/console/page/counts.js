@@ -100,7 +100,7 @@ export function startCounts(names) {
                 counts[name] = {open, wrong};
                 text(
                     place,
-                    wrong ? `${many(open)} ✕ ${many(wrong)}`.trim() : many(open),
+                    wrong ? `✕ ${many(wrong)}` : many(open),
                 );
                 place.classList.toggle('failed', wrong > 0);
                 place.title = wrong ? `${many(open) || 'none'} open, ${many(wrong)} failed, expired or dead` : '';

@@ -23,8 +23,18 @@ export function plotGroup() {
 
 // series: [{name, color}] with value(sample, i) → number or null; band: [low, high] indices of series drawn as a band.
 // words(number) makes text of a value. The value now stands beside in large digits. dots: no lines, for what happens
-// now and then.
-export function plot({title, series, value, words = String, group, band = null, href = null, dots = false}) {
+// now and then. isSum: the sum of all series stands beside.
+export function plot({
+    title,
+    series,
+    value,
+    words = String,
+    group,
+    band = null,
+    href = null,
+    dots = false,
+    isSum = false,
+}) {
     const canvas = h('canvas', {role: 'img', 'aria-label': title});
     const now = h('b.now');
     const legend = h(
@@ -122,7 +132,8 @@ export function plot({title, series, value, words = String, group, band = null, 
         const values = shown
             ? series.map((one, i) => Number(value(shown, i) ?? NaN)).map(v => (Number.isFinite(v) ? words(v) : '–'))
             : [];
-        text(now, values.join(' · '));
+        const all = isSum && shown ? series.reduce((sum, one, i) => sum + Number(value(shown, i) ?? 0), 0) : 0;
+        text(now, isSum ? (shown ? words(all) : '–') : values.join(' · '));
         canvas.setAttribute('aria-label', `${title}: ${values.join(', ')}${shown ? ' at ' + when(shown.t) : ''}`);
     }
     canvas.addEventListener('pointermove', event =>

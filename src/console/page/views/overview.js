@@ -19,6 +19,7 @@ const RANGES = [
 ];
 // Operations by kind; what is none of these (tables, streams, tags) is "other".
 const KINDS = ['reads', 'writes', 'queries', 'patterns', 'other'];
+const KIND_COLORS = ['--running', '--accent', '--waiting', '--dim', '--faint'];
 const KIND_OF = {
     GetItem: 'reads',
     BatchGetItem: 'reads',
@@ -50,8 +51,9 @@ export function open(page) {
         plot({
             title: 'Operations a second',
             group,
-            series: KINDS.map(name => ({name})),
+            series: KINDS.map((name, i) => ({name, color: KIND_COLORS[i]})),
             words: short,
+            isSum: true,
             value: (s, i) => ofKind(s.ops, KINDS[i]),
         }),
         plot({

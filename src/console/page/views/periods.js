@@ -35,7 +35,8 @@ function picture(name, buckets, chosen) {
             ),
         );
     };
-    const words = one => `${when(one.bucket)}: ${plural(Number(one.count ?? 0), 'event')}, ${one.state}`;
+    const events = one => (one.count === undefined ? '' : `${plural(one.count, 'event')}, `);
+    const words = one => `${when(one.bucket)}: ${events(one)}${one.state}`;
     return [
         svg(
             'svg.period-line',
@@ -125,7 +126,7 @@ export const open = patternView({
                 },
                 {
                     title: 'Events',
-                    cell: row => count(row.count ?? 0),
+                    cell: row => count(row.count), // counted when it is handed over
                     sort: row => Number(row.count ?? 0),
                     right: true,
                 },
