@@ -164,7 +164,7 @@ export const open = patternView({
                     ['Grace', period.grace],
                     ['Kept', period.keep],
                     ['Shards', String(period.shards)],
-                    ['Then', period.then ? print(period.then, 0) : ''],
+                    ['Then', typeof period.then === 'object' ? print(period.then, 0) : period.then],
                     ['Present bucket', time(period.bucket)],
                     ['It ends', since(period.end)],
                 ]);
