@@ -1,10 +1,10 @@
 // What a person has begun is not lost: edits of an item, words in a form, a menu that is open.
-import {server, test, until} from './harness.mjs';
+import {engines, test, until} from './harness.mjs';
 import {assert, fill, getItem, makeTable} from './tables.mjs';
 
-const main = server('--memory', '--no-functions');
+const ENGINES = engines('--no-functions');
 
-test('items: edits are left only when one says so', main, async ({person, api, tab}) => {
+test('items: edits are left only when one says so', ENGINES, async ({person, api, tab}) => {
     await makeTable(api, 'drafts');
     await fill(api, 'drafts', 3, i => ({id: {S: `item ${i}`}, n: {N: String(i)}}));
     const at = () => tab.evaluate(() => decodeURIComponent(location.hash.replaceAll('+', ' ')));
@@ -41,7 +41,7 @@ test('items: edits are left only when one says so', main, async ({person, api, t
     assert((await getItem(api, 'drafts', {id: {S: 'item 2'}})).n.N === '2', 'it is not saved');
 });
 
-test('items: the columns close by a click elsewhere and by Escape', main, async ({person, api, tab}) => {
+test('items: the columns close by a click elsewhere and by Escape', ENGINES, async ({person, api, tab}) => {
     await makeTable(api, 'picked');
     await fill(api, 'picked', 1, () => ({id: {S: 'a'}, n: {N: '1'}}));
     await person.visit('#/tables/picked');
@@ -58,7 +58,7 @@ test('items: the columns close by a click elsewhere and by Escape', main, async 
     assert(await tab.evaluate(() => document.activeElement.textContent === 'Columns'), 'the focus is on the button');
 });
 
-test('settings: saving one part leaves the words of the others', main, async ({person, api, tab}) => {
+test('settings: saving one part leaves the words of the others', ENGINES, async ({person, api, tab}) => {
     await makeTable(api, 'halves');
     await person.visit('#/tables/halves/settings');
     await person.type('One on each line: NAME=VALUE', 'team=blues');
@@ -75,7 +75,7 @@ test('settings: saving one part leaves the words of the others', main, async ({p
     }, 'the tags');
 });
 
-test('what was made is opened at once, however long its list takes', main, async ({person, tab}) => {
+test('what was made is opened at once, however long its list takes', ENGINES, async ({person, tab}) => {
     await person.visit('#/boards');
     await person.open('Post a message');
     await person.type('name *', 'slow');

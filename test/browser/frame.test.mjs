@@ -2,9 +2,10 @@
 
 import fs from 'node:fs';
 import path from 'node:path';
-import {apiOf, server, test, until} from './harness.mjs';
+import {apiOf, engines, server, test, until} from './harness.mjs';
 
-const main = server('--memory');
+const ENGINES = engines();
+const [[, main]] = ENGINES;
 const XSS = `"><img src=x onerror="window.hurt=1"><script>window.hurt=1</script>`;
 
 async function makeOrders(api) {
@@ -21,10 +22,10 @@ async function makeOrders(api) {
 }
 
 // One of everything that has a name, with hostile names and values where the server takes them; once for a server.
-let furnished = null;
-async function furnish(api) {
-    if (furnished === main.url) return;
-    furnished = main.url;
+const furnished = new Set();
+async function furnish(api, {url}) {
+    if (furnished.has(url)) return;
+    furnished.add(url);
     await makeOrders(api);
     await api('PutItem', {
         TableName: 'orders',
@@ -93,9 +94,9 @@ const VIEWS = [
 for (const section of new Set(VIEWS.map(view => view.split('/')[0])))
     test(
         `${section}: hostile texts are shown as text, it fits a phone in the dark, and satisfies axe-core`,
-        main,
-        async ({person, tab, api}) => {
-            await furnish(api);
+        ENGINES,
+        async ({person, tab, api, server: on}) => {
+            await furnish(api, on);
             const wrong = [];
             for (const view of VIEWS.filter(one => one.split('/')[0] === section)) {
                 const tried = async look => {
@@ -206,7 +207,7 @@ test('a dialog that is left while it works tells what came of it', main, async (
     if (answer !== 'made') throw new Error(`the answer is ${answer}`);
 });
 
-test('the overview is live', main, async ({person, tab, api}) => {
+test('the overview is live', ENGINES, async ({person, tab, api}) => {
     await person.visit();
     await person.see('● live');
     await until(async () => {
@@ -215,7 +216,7 @@ test('the overview is live', main, async ({person, tab, api}) => {
     }, 'an operation in the plot');
 });
 
-test('the palette goes anywhere by keyboard alone', main, async ({person, tab, api}) => {
+test('the palette goes anywhere by keyboard alone', ENGINES, async ({person, tab, api}) => {
     await makeOrders(api);
     await person.visit();
     await person.press('Control+k');
@@ -228,7 +229,7 @@ test('the palette goes anywhere by keyboard alone', main, async ({person, tab, a
     await until(() => tab.evaluate(() => location.hash !== '#/tables/orders'), 'the view before');
 });
 
-test('a counter is used by keyboard alone', main, async ({person, tab, api}) => {
+test('a counter is used by keyboard alone', ENGINES, async ({person, tab, api}) => {
     await api('PUT /v1/counters/keys', {value: 41});
     await person.visit('#/counters/keys');
     await person.see('41', '.detail');

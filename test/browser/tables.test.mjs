@@ -161,9 +161,15 @@ test(
         await person.type('Condition or PartiQL', 'year in (1950, 1951) or not attribute_exists(tags)');
         await person.click('Run');
         await person.see(/10 items · 300 read · scan/);
-        await person.type('Condition or PartiQL', 'year >');
+        await person.type('Condition or PartiQL', 'year > 1990 1991');
         await person.click('Run');
         await person.see('ValidationException');
+        await person.see(/near: "1990 1991"/, '.fault'); // as it was typed
+        await person.type('Condition or PartiQL', `year > 'x`);
+        await person.click('Run');
+        await person.see('A quote is not closed');
+        assert(!(await person.words('.items-status')).trim(), 'nothing is said of the query before');
+        assert(!(await person.words('.items-lesson')).trim(), 'nor its command');
         await person.type(
             'Condition or PartiQL',
             `SELECT id, place FROM "songs" WHERE id = 'artist 2' AND place < 9`,

@@ -110,6 +110,21 @@ export async function* pages(call, next) {
     } while (from !== null && from !== undefined && from !== '');
 }
 
+// The members of a list of /v1, page by page, up to LISTED_MOST: {rows, hasMore}.
+export const LISTED_MOST = 1000;
+export async function listed(path, member, options = {}) {
+    const rows = [];
+    const turn = after => {
+        const query = new URLSearchParams({limit: LISTED_MOST, ...(after === undefined ? {} : {after})});
+        return request('GET', `${path}${path.includes('?') ? '&' : '?'}${query}`, options);
+    };
+    for await (const page of pages(turn, one => one.next)) {
+        rows.push(...(page[member] ?? []));
+        if (rows.length >= LISTED_MOST) return {rows, hasMore: rows.length > LISTED_MOST || page.next !== undefined};
+    }
+    return {rows, hasMore: false};
+}
+
 // A server-sent stream by fetch, which can be signed and ended: calls `take` with each event's data, parsed.
 export async function listen(path, take, signal) {
     const response = await open('GET', path, {signal, headers: {Accept: 'text/event-stream'}});

@@ -1,6 +1,6 @@
 // What the views of functions, triggers, schedules and queues share.
 
-import {dynamo, open, request, server} from './api.js';
+import {LISTED_MOST, dynamo, open, pages, request, server} from './api.js';
 import {h, replace} from './dom.js';
 
 export const isRemote = () => server.info.engine?.kind === 'remote';
@@ -57,6 +57,17 @@ export async function mappings(pages = 1, query = '') {
         marker = page.NextMarker || null;
     }
     return {found, hasMore: marker !== null};
+}
+
+export async function scheduleNames() {
+    const names = [];
+    const turn = token =>
+        request('GET', `/schedules?MaxResults=100${token ? '&NextToken=' + encodeURIComponent(token) : ''}`);
+    for await (const page of pages(turn, one => one.NextToken)) {
+        names.push(...page.Schedules.map(one => one.Name));
+        if (names.length >= LISTED_MOST) break;
+    }
+    return names;
 }
 
 // What runs: words for a function's code.

@@ -45,6 +45,9 @@ async function followShards(arn, take, signal) {
                     new: dynamodb.NewImage,
                 });
         }
-        await new Promise(resolve => setTimeout(resolve, PAUSE_MS));
+        await new Promise(resolve => {
+            const timer = setTimeout(resolve, PAUSE_MS);
+            signal.addEventListener('abort', () => (clearTimeout(timer), resolve()), {once: true});
+        });
     }
 }

@@ -3,24 +3,33 @@
 // the job, by RANGES_WANTED in its query.
 
 import {at, request} from './api.js';
-import {h, style, text} from './dom.js';
+import {h, replace, style, text} from './dom.js';
 import {count} from './format.js';
+import {state} from './parts.js';
 
 const MOST_CELLS = 10000; // a job with more tasks is shown by ranges
 const RANGES = 1000;
+const PAGE = 256;
+const LISTED = 256; // tasks of a cell in words
 export const RANGES_WANTED = `ranges=${RANGES}`;
 
 export function jobPicture(id, signal) {
-    const canvas = h('canvas.job-cells', {role: 'img'});
-    const said = h('p.job-said');
-    const element = h('div', canvas, said);
+    const canvas = h('canvas.job-cells', {
+        role: 'img',
+        tabindex: '0',
+        onclick: () => list(pointed),
+        onkeydown: event => step(event),
+    });
+    const said = h('p.job-said', {role: 'status'});
+    const listed = h('div.job-listed');
+    const element = h('div', canvas, said, listed);
     let job = null,
         total = 0,
         perCell = 1,
         done = [], // of each cell
         failed = [],
         isOrdered = true, // a cell stands for certain tasks
-        pointed = -1, // the cell under the pointer
+        pointed = -1, // the cell under the pointer, or where the arrows went
         side = 10,
         across = 1;
 
@@ -63,6 +72,10 @@ export function jobPicture(id, signal) {
             pen.lineTo(x + 1, y + inner - 1);
             pen.stroke();
         }
+        if (document.activeElement === canvas && done[pointed] !== undefined) {
+            pen.strokeStyle = style('--text');
+            pen.strokeRect((pointed % across) * side + 0.5, Math.floor(pointed / across) * side + 0.5, inner, inner);
+        }
         canvas.setAttribute(
             'aria-label',
             `${count(job.done ?? 0)} of ${count(total)} tasks done, ${count(job.failed ?? 0)} failed`,
@@ -95,6 +108,52 @@ export function jobPicture(id, signal) {
         pointed = -1;
         tell();
     });
+    // Arrows go from cell to cell, Enter lists its tasks.
+    function step(event) {
+        const steps = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across};
+        if (event.key === 'Enter') list(pointed);
+        else if (event.key === 'Home') pointed = 0;
+        else if (event.key === 'End') pointed = done.length - 1;
+        else if (event.key in steps) pointed = Math.min(done.length - 1, Math.max(0, pointed + steps[event.key]));
+        else return;
+        event.preventDefault();
+        draw();
+        tell();
+    }
+    // The tasks of a cell with what is known of each: of its range, those that are missing and failed are asked for.
+    async function list(cell) {
+        if (!isOrdered || done[cell] === undefined) return;
+        const first = Number(job.first ?? 0),
+            from = first + cell * perCell,
+            size = sizeOf(cell);
+        const ask = async name => {
+            const page = Math.floor((cell * perCell) / PAGE); // lists go on by pages of so many numbers
+            const query = new URLSearchParams({limit: size, ...(page ? {after: page} : {})});
+            const reply = await request('GET', `${at`/v1/jobs/${id}`}/${name}?${query}`, {signal});
+            return reply[name];
+        };
+        const [missing, failures] = await Promise.all([
+            done[cell] + failed[cell] < size ? ask('missing') : [],
+            failed[cell] ? ask('failures') : [],
+        ]);
+        const isMissing = new Set(missing.map(Number)),
+            reasons = new Map(failures.map(one => [Number(one.task), one.reason ?? 'no reason']));
+        const words = task =>
+            reasons.has(task)
+                ? state('failed', `${task} failed: ${reasons.get(task)}`)
+                : isMissing.has(task)
+                  ? state('waiting', `${task} missing`)
+                  : state('ok', `${task} done`);
+        replace(
+            listed,
+            h('h3', size === 1 ? `Task ${from}` : `Tasks ${count(from)} to ${count(from + size - 1)}`),
+            h(
+                'ul',
+                Array.from({length: Math.min(size, LISTED)}, (_, i) => h('li', words(from + i))),
+            ),
+            size > LISTED ? h('p.dim', `and ${count(size - LISTED)} more`) : null,
+        );
+    }
 
     // ---- what is known ----
 
@@ -128,15 +187,15 @@ export function jobPicture(id, signal) {
         done = ranges.done;
         failed = ranges.failed;
     }
-    const list = name => request('GET', `${at`/v1/jobs/${id}`}/${name}?limit=${MOST_CELLS}`, {signal});
+    const every = name => request('GET', `${at`/v1/jobs/${id}`}/${name}?limit=${MOST_CELLS}`, {signal});
 
     // Answers the failures, where it has asked for them.
     async function update(now) {
         let lists = null;
         if (now.total <= MOST_CELLS && now.done !== now.total) {
             const [{missing}, {failures}] = await Promise.all([
-                list('missing'),
-                Number(now.failed) ? list('failures') : {failures: []},
+                every('missing'),
+                Number(now.failed) ? every('failures') : {failures: []},
             ]);
             lists = {missing, failures};
         }

@@ -1,6 +1,12 @@
-// JSON whose numbers stay what they were: one that a double does not hold is kept as its text.
+// JSON whose numbers stay what they were: one that a double does not hold is kept as its text. A long number goes
+// through JSON.parse and JSON.stringify as a text that begins with MARK, and a text that begins so by itself gets one
+// more of them. So it is exact in every browser, also where JSON.parse does not tell a number's source.
 
 const SAFE_DIGITS = 15; // as many decimal digits as a double always keeps
+const MARK = '\ue000'; // of the letters that nobody assigns
+const MAY_BE_LONG = /[\d.]{16}/;
+// A text, whether it is a member's name, or a number.
+const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?(?!\s*:)/g;
 
 export class Exact {
     constructor(text) {
@@ -13,22 +19,44 @@ export class Exact {
         return Number(this.text);
     }
     toJSON() {
-        return JSON.rawJSON(this.text);
+        hasExact = true;
+        return this;
     }
 }
+let hasExact = false; // in what is printed just now
 
 const digits = source =>
     source
         .replace(/[eE].*$/, '')
         .replace(/[-.]/g, '')
         .replace(/^0+/, '').length;
+const isMarked = value => typeof value === 'string' && value.startsWith(MARK);
 
 export function parse(source) {
-    return JSON.parse(source, (key, value, context) =>
-        typeof value === 'number' && context && digits(context.source) > SAFE_DIGITS
-            ? new Exact(context.source)
-            : value,
-    );
+    if (!MAY_BE_LONG.test(source)) return JSON.parse(source);
+    const marked = source.replace(TOKENS, (token, words, colon) => {
+        if (colon) return token;
+        if (!words) return digits(token) > SAFE_DIGITS ? `"${MARK}${token}"` : token;
+        const mayBegin = words[1] === '\\' || words[1] === MARK;
+        return mayBegin && isMarked(JSON.parse(words)) ? `"${MARK}${words.slice(1)}` : token;
+    });
+    return JSON.parse(marked, (name, value) => {
+        if (!isMarked(value)) return value;
+        return value[1] === MARK ? value.slice(1) : new Exact(value.slice(1));
+    });
 }
 
-export const print = (value, indent = 2) => JSON.stringify(value, null, indent);
+export function print(value, indent = 2) {
+    hasExact = false;
+    const printed = JSON.stringify(value, null, indent);
+    if (!hasExact) return printed;
+    const marked = JSON.stringify(
+        value,
+        (name, one) => (one instanceof Exact || isMarked(one) ? `${MARK}${one}` : one),
+        indent,
+    );
+    return marked.replace(TOKENS, (token, words, colon) => {
+        if (!words || colon || words[1] !== MARK) return token;
+        return words[2] === MARK ? `"${words.slice(2)}` : words.slice(2, -1);
+    });
+}

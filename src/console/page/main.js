@@ -4,7 +4,7 @@
 // when the URL changes within the view. page: {el, route, signal (ends with the view), title(words), onSample(take),
 // every(ms, job)}.
 
-import {request, server, signIn} from './api.js';
+import {ApiError, request, server, signIn} from './api.js';
 import {h, replace, text} from './dom.js';
 import {live, onSample, onState, startLive} from './live.js';
 import {openPalette} from './palette.js';
@@ -30,6 +30,8 @@ const SECTIONS = [
     ['boards', 'Boards'],
     ['help', 'Help'],
 ];
+
+const AGAIN_MS = 2000; // a view that did not come
 
 const byId = id => document.getElementById(id);
 const main = byId('main');
@@ -79,7 +81,7 @@ async function show() {
     page.title(SECTIONS.find(([path]) => path === name)?.[1] ?? name);
     try {
         if (!SECTIONS.some(([path]) => path === name)) throw new Error(`There is no view “${name}”.`);
-        const module = await import(`./views/${name}.js`);
+        const module = await viewOf(name);
         if (ending.signal.aborted) return;
         const view = await module.open(page);
         if (current === mine) {
@@ -88,7 +90,26 @@ async function show() {
             if (href(later.path, later.query) !== href(route.path, route.query)) show(); // it went on meanwhile
         }
     } catch (error) {
-        if (!ending.signal.aborted) replace(el, errorLine(error));
+        if (ending.signal.aborted) return;
+        replace(el, errorLine(error));
+        if (error.type === 'NoAnswer') setTimeout(() => current === mine && again(mine), AGAIN_MS);
+    }
+}
+
+function again(lost) {
+    lost.name = null; // so that it is begun anew
+    show();
+}
+
+// One that could not be fetched is asked for by another name the next time: browsers remember the failure.
+let tries = 0;
+async function viewOf(name) {
+    try {
+        return await import(`./views/${name}.js${tries ? `?again=${tries}` : ''}`);
+    } catch (error) {
+        if (!(error instanceof TypeError)) throw error;
+        tries++;
+        throw new ApiError(0, 'NoAnswer', 'The server does not answer. The view comes when it does.');
     }
 }
 

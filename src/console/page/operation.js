@@ -83,7 +83,7 @@ function control(name, schema, value) {
         return {element: select([['', ''], ...schema.enum], value ?? ''), read: element => element.value};
     if (types.includes('boolean') && types.length === 1) {
         const box = check(name, Boolean(value));
-        return {element: box, read: () => box.box.checked || ''};
+        return {element: box, read: () => box.box.checked || (value === undefined ? '' : false)};
     }
     const shown = value === undefined ? '' : typeof value === 'string' ? value : print(value, 0);
     const long = types[0] === undefined || types.includes('array') || types.includes('object');
@@ -112,7 +112,7 @@ function typed(words, types) {
 export async function operationDialog(
     id,
     given = {},
-    {title, words = 'Go', preset = {}, only, kind = 'primary'} = {},
+    {title, words = 'Go', preset = {}, only, kind = 'primary', onlyChanged = false} = {},
 ) {
     const one = (await operations())[id];
     const asked = [
@@ -120,8 +120,9 @@ export async function operationDialog(
         ...one.queries.map(each => [each.name, each.schema, each.required]),
         ...Object.entries(one.members).map(([name, schema]) => [name, schema, one.required.includes(name)]),
     ].filter(
-        ([name], i, all) =>
+        ([name, schema], i, all) =>
             !(name in given) &&
+            !schema.readOnly &&
             (!only || only.includes(name) || one.names.includes(name)) &&
             all.findIndex(other => other[0] === name) === i,
     );
@@ -154,6 +155,7 @@ export async function operationDialog(
                     const values = {...given};
                     for (const each of controls) {
                         const value = each.read(each.element);
+                        if (onlyChanged && print(value, 0) === print(preset[each.name] ?? '', 0)) continue;
                         if (value !== '') values[each.name] = value;
                         else if (each.must) throw new Error(`${each.name} is missing.`);
                     }
@@ -163,6 +165,16 @@ export async function operationDialog(
             ],
         ],
     });
+}
+
+// The same for what is there already: its settings stand in the fields, but those of `unset`, which mean another thing
+// when they are read. A change sends what was changed; what is put anew is sent whole.
+export async function settingsDialog(id, given, now, {title, unset = []}) {
+    const one = (await operations())[id];
+    const preset = Object.fromEntries(
+        Object.entries(now).filter(([name]) => name in one.members && !(name in given) && !unset.includes(name)),
+    );
+    return operationDialog(id, given, {title, words: 'Save', preset, onlyChanged: one.method === 'PATCH'});
 }
 
 // Shows a reply in a dialog: for those that are not seen elsewhere in the view.

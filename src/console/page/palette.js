@@ -1,22 +1,25 @@
 // Ctrl-K: go to anything that has a name.
 
-import {request, server} from './api.js';
+import {LISTED_MOST, listed, server} from './api.js';
+import {functions, scheduleNames} from './calls.js';
 import {h, renew} from './dom.js';
 import {href} from './route.js';
 import {tableNames} from './table.js';
 
 const MOST = 50; // results shown
-const ASKED = 1000; // names of each kind that are looked through
 
-// Where names come from: [word, path of the view, async () => names]
+// Where names come from: [word, path of the view, async () => names]; of each kind LISTED_MOST are looked through.
 const list =
     (path, member, name = 'name') =>
     async () =>
-        ((await request('GET', path))[member] ?? []).map(one => (typeof one === 'string' ? one : one[name]));
+        (await listed(path, member)).rows.map(one => (typeof one === 'string' ? one : one[name]));
+const functionNames = async () => (await functions(LISTED_MOST / 50)).found.map(one => one.FunctionName);
 const SOURCES = [
-    ['Table', 'tables', () => tableNames(ASKED)],
-    ['Function', 'functions', list('/2015-03-31/functions/', 'Functions', 'FunctionName')],
+    ['Table', 'tables', () => tableNames(LISTED_MOST)],
+    ['Function', 'functions', functionNames],
     ['Job', 'jobs', list('/v1/jobs', 'jobs', 'id')],
+    ['Job', 'jobs', list('/v1/jobs?state=failed', 'jobs', 'id')],
+    ['Job', 'jobs', list('/v1/jobs?state=expired', 'jobs', 'id')],
     ['Group', 'groups', list('/v1/groups', 'groups')],
     ['Period', 'periods', list('/v1/periods', 'periods')],
     ['Work queue', 'work', list('/v1/work', 'queues', 'queue')],
@@ -25,7 +28,7 @@ const SOURCES = [
     ['Counter', 'counters', list('/v1/counters', 'counters')],
     ['Documents', 'documents', list('/v1/documents', 'collections')],
     ['Board', 'boards', list('/v1/boards', 'boards')],
-    ['Schedule', 'schedules', list('/schedules', 'Schedules', 'Name')],
+    ['Schedule', 'schedules', scheduleNames],
 ];
 
 const OF_FUNCTIONS = new Set(['functions', 'schedules']); // only where the server runs them

@@ -67,6 +67,8 @@ export function actionButton(words, job, props = {}) {
             element.setAttribute('aria-busy', 'true');
             try {
                 await job();
+            } catch (error) {
+                if (error.name !== 'AbortError') throw error; // one has gone elsewhere: nothing is missed
             } finally {
                 element.removeAttribute('aria-busy');
             }
@@ -236,7 +238,11 @@ export function dialog({title, body, actions = [], wide = false}) {
             ),
         );
         append(element, form);
+        // What it asks is about what is shown: it does not stand over another view.
+        const leave = () => element.close();
+        addEventListener('hashchange', leave);
         element.addEventListener('close', async () => {
+            removeEventListener('hashchange', leave);
             element.remove();
             before?.focus?.();
             await working;
@@ -246,6 +252,14 @@ export function dialog({title, body, actions = [], wide = false}) {
         element.showModal();
     });
 }
+
+// Asks before something small is destroyed; answers whether it was.
+export const confirmOnce = ({title, sentence, words, job}) =>
+    dialog({
+        title,
+        body: () => h('p', sentence),
+        actions: [[words, async () => (await job(), true), 'danger']],
+    });
 
 // For what cannot be taken back: the name has to be typed. job() does it; answers whether it was done.
 export function confirmTyped({title, name, sentence, words, job}) {
@@ -503,6 +517,13 @@ export function grid({
 // Two panes: the list, and the chosen thing beside it (below it on narrow screens).
 export function split(list, detail) {
     return h('div.split', h('section.pane.list', list), h('section.pane.detail', {'aria-live': 'off'}, detail));
+}
+
+// What was opened below the screen, where the panes are one under the other, is brought to where it is seen.
+export function bringIntoView(element) {
+    requestAnimationFrame(() => {
+        if (element.getBoundingClientRect().top > innerHeight * 0.6) element.scrollIntoView({block: 'start'});
+    });
 }
 
 // [[words, href, isCurrent], ...]

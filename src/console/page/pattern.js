@@ -6,6 +6,7 @@ import {isRemote, paceMs} from './calls.js';
 import {h, renew, replace} from './dom.js';
 import {commands, operationDialog} from './operation.js';
 import {
+    bringIntoView,
     button,
     changeButton,
     confirmTyped,
@@ -46,7 +47,8 @@ export function pagedList(fetchPage, table, more) {
 
 // The view of a pattern:
 //   section, title, one: its words; sentence, first: for the empty view
-//   list: {path, member, key, columns, query(route)}; filter(route, to): a node beside the title, may be missing
+//   list: {path, member, key, columns, query(route), keep(row, route)}
+//   filter(to) → {element, follow(route)}: beside the title, may be missing
 //   make: {id, words}: the operation that makes one
 //   detail(page, name, route) → {element, refresh(), title} of a chosen one; remove: an operation's id and its words
 //   teach(name): [operation's id, what is given] of what is looked at
@@ -83,19 +85,19 @@ export function patternView(view) {
                 if (route.query.prefix && view.list.prefix !== false) query.set('prefix', route.query.prefix);
                 if (after !== undefined) query.set('after', after);
                 const reply = await request('GET', `${view.list.path}?${query}`, {signal: page.signal});
-                return {rows: reply[view.list.member] ?? [], next: reply.next};
+                const rows = reply[view.list.member] ?? [];
+                return {rows: view.list.keep ? rows.filter(row => view.list.keep(row, route)) : rows, next: reply.next};
             },
             table,
             more,
         );
 
+        const filter = view.filter?.(query => go(path(), {...route.query, ...query}));
+        filter?.follow(route);
         const bar = h(
             'div.bar',
             h('h1.grow', view.title),
-            view.filter?.(
-                () => route,
-                query => go(path(), {...route.query, ...query}),
-            ),
+            filter?.element,
             view.list.prefix === false ? null : prefix,
             isRemote() ? button('Refresh', () => refreshAll()) : null,
             view.make
@@ -132,9 +134,21 @@ export function patternView(view) {
             }
             const mine = chosen;
             const opened = view.detail(page, mine, route);
-            opened.refresh = oneAtATime(opened.refresh);
-            detail = opened;
             const own = faultPlace();
+            const ask = oneAtATime(opened.refresh);
+            let isLost = false; // what is told of the last turn goes when the next one succeeds
+            opened.refresh = async () => {
+                try {
+                    await ask();
+                    if (isLost) own.show(null);
+                    isLost = false;
+                } catch (error) {
+                    if (error.name === 'AbortError' || detail !== opened) return;
+                    isLost = true;
+                    own.show(error);
+                }
+            };
+            detail = opened;
             opened.faults = own;
             replace(
                 place,
@@ -165,7 +179,8 @@ export function patternView(view) {
                 own.element,
                 opened.element,
             );
-            await own.run(opened.refresh);
+            await opened.refresh();
+            if (detail === opened) bringIntoView(place);
         }
         async function lessons() {
             const [id, given] = view.teach(chosen, route);
@@ -177,8 +192,7 @@ export function patternView(view) {
         }
         async function refreshAll() {
             await faults.run(load);
-            const seen = detail;
-            if (seen) await seen.refresh().catch(error => seen.faults.show(error));
+            await detail?.refresh();
         }
         page.every(paceMs(), refreshAll);
         showDetail();
@@ -187,11 +201,15 @@ export function patternView(view) {
                 const other = next.path[1] ?? null;
                 const filtered = ['prefix', 'state'].some(name => next.query[name] !== route.query[name]);
                 route = next;
+                filter?.follow(route);
                 if (document.activeElement !== prefix) prefix.value = route.query.prefix ?? '';
                 if (other !== chosen) {
                     chosen = other;
                     await showDetail();
-                } else detail?.update?.(route);
+                } else {
+                    lessons();
+                    detail?.update?.(route);
+                }
                 if (filtered) await faults.run(load);
             },
         };

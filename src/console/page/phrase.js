@@ -1,8 +1,8 @@
 // Conditions as people write them, with names and values where they are meant: total > 100 and contains(tags, "jazz").
 // The same words as the command line's --filter: names with odd letters in `backticks`, texts in "quotes" or 'quotes'.
 
-import {parse} from './json.js';
-import {fromPlain} from './value.js';
+import {parse, print} from './json.js';
+import {fromPlain, toPlain} from './value.js';
 
 export const FUNCTIONS = [
     'begins_with',
@@ -122,6 +122,14 @@ export class Placeholders {
         });
         return out;
     }
+}
+
+// A sentence of the server with the names and values that a person wrote, instead of the placeholders of the request.
+export function inOwnWords(sentence, {ExpressionAttributeNames: names = {}, ExpressionAttributeValues: values = {}}) {
+    return sentence.replace(/#n\d+|:v\d+/g, holder => {
+        if (Object.hasOwn(names, holder)) return names[holder];
+        return Object.hasOwn(values, holder) ? print(toPlain(values[holder]), 0) : holder;
+    });
 }
 
 // ---- from one line to a Query or a Scan ----

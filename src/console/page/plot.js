@@ -15,6 +15,7 @@ export function plotGroup() {
         at: null,
         point(t) {
             this.at = t;
+            this.onpoint?.(t);
             for (const plot of plots) plot.draw();
         },
     };
@@ -22,8 +23,18 @@ export function plotGroup() {
 
 // series: [{name, color}] with value(sample, i) → number or null; band: [low, high] indices of series drawn as a band.
 // words(number) makes text of a value. The value now stands beside in large digits. dots: no lines, for what happens
-// now and then.
-export function plot({title, series, value, words = String, group, band = null, href = null, dots = false}) {
+// now and then. isSum: the sum of all series stands beside.
+export function plot({
+    title,
+    series,
+    value,
+    words = String,
+    group,
+    band = null,
+    href = null,
+    dots = false,
+    isSum = false,
+}) {
     const canvas = h('canvas', {role: 'img', 'aria-label': title});
     const now = h('b.now');
     const legend = h(
@@ -39,6 +50,23 @@ export function plot({title, series, value, words = String, group, band = null, 
         from = 0,
         to = 1;
 
+    // Numbers of samples that follow each other without a hole.
+    function runs(all, has) {
+        const step = all.length > 1 ? Math.max(1000, (to - from) / canvas.clientWidth) : 1000;
+        const found = [];
+        let last = null;
+        all.forEach((sample, k) => {
+            if (!has(k)) {
+                last = null;
+                return;
+            }
+            const isNext = last !== null && sample.t - last <= Math.max(step * GAP_STEPS, sample.step ?? 0) * 4;
+            if (isNext) found.at(-1).push(k);
+            else found.push([k]);
+            last = sample.t;
+        });
+        return found;
+    }
     function draw() {
         const width = canvas.clientWidth,
             height = canvas.clientHeight,
@@ -63,21 +91,15 @@ export function plot({title, series, value, words = String, group, band = null, 
         pen.fillStyle = style('--faint');
         pen.font = '10px system-ui';
         pen.fillText(most > 1e-9 ? words(most) : '', 2, 9);
-        const step = samples.length > 1 ? Math.max(1000, (to - from) / width) : 1000;
         if (band && lines.length > 1) {
+            const [low, high] = band.map(i => lines[i]);
             pen.fillStyle = style('--band');
-            pen.beginPath();
-            let some = false;
-            samples.forEach((sample, k) => {
-                const v = lines[band[1]][k];
-                if (Number.isFinite(v)) {
-                    pen[some ? 'lineTo' : 'moveTo'](x(sample.t), y(v));
-                    some = true;
-                }
-            });
-            for (let k = samples.length - 1; k >= 0; k--)
-                if (Number.isFinite(lines[band[0]][k])) pen.lineTo(x(samples[k].t), y(lines[band[0]][k]));
-            pen.fill();
+            for (const run of runs(samples, k => Number.isFinite(low[k]) && Number.isFinite(high[k]))) {
+                pen.beginPath();
+                for (const k of run) pen.lineTo(x(samples[k].t), y(high[k]));
+                for (const k of run.reverse()) pen.lineTo(x(samples[k].t), y(low[k]));
+                pen.fill();
+            }
         }
         lines.forEach((line, i) => {
             if (dots) {
@@ -91,19 +113,8 @@ export function plot({title, series, value, words = String, group, band = null, 
             pen.setLineDash(i % 2 ? [4, 3] : []);
             pen.lineWidth = 1.25;
             pen.beginPath();
-            let last = null;
-            samples.forEach((sample, k) => {
-                if (!Number.isFinite(line[k])) {
-                    last = null;
-                    return;
-                }
-                pen[
-                    last !== null && sample.t - last <= Math.max(step * GAP_STEPS, sample.step ?? 0) * 4
-                        ? 'lineTo'
-                        : 'moveTo'
-                ](x(sample.t), y(line[k]));
-                last = sample.t;
-            });
+            for (const run of runs(samples, k => Number.isFinite(line[k])))
+                run.forEach((k, place) => pen[place ? 'lineTo' : 'moveTo'](x(samples[k].t), y(line[k])));
             pen.stroke();
         });
         pen.setLineDash([]);
@@ -121,7 +132,8 @@ export function plot({title, series, value, words = String, group, band = null, 
         const values = shown
             ? series.map((one, i) => Number(value(shown, i) ?? NaN)).map(v => (Number.isFinite(v) ? words(v) : '–'))
             : [];
-        text(now, values.join(' · '));
+        const all = isSum && shown ? series.reduce((sum, one, i) => sum + Number(value(shown, i) ?? 0), 0) : 0;
+        text(now, isSum ? (shown ? words(all) : '–') : values.join(' · '));
         canvas.setAttribute('aria-label', `${title}: ${values.join(', ')}${shown ? ' at ' + when(shown.t) : ''}`);
     }
     canvas.addEventListener('pointermove', event =>

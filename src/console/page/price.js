@@ -22,8 +22,8 @@ export function meter() {
         },
         words() {
             const parts = [];
-            if (sum.reads || !sum.writes) parts.push(`${round(sum.reads)} read units`);
-            if (sum.writes) parts.push(`${round(sum.writes)} write units`);
+            if (sum.reads || !sum.writes) parts.push(`${round(sum.reads)} read unit${sum.reads === 1 ? '' : 's'}`);
+            if (sum.writes) parts.push(`${round(sum.writes)} write unit${sum.writes === 1 ? '' : 's'}`);
             return `${parts.join(', ')} · ${dollars(sum.reads * PRICE_READS + sum.writes * PRICE_WRITES)} on AWS`;
         },
     };

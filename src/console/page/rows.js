@@ -27,7 +27,7 @@ export function rowList({label, load, columns, id, isLast, href, onmark, onload,
     let pages = [], // {start, rows | null, count, isAsked}
         from = [0], // row number at which each page begins, and the end
         next, // where the page behind the last one starts: undefined at the beginning, null at the end
-        isPaused = false,
+        isPaused = true, // nothing is asked for before restart(): whoever made the list says when
         ending = new AbortController(),
         sorting = null, // {name, down, rows}
         selected = null,
@@ -310,23 +310,29 @@ export function rowList({label, load, columns, id, isLast, href, onmark, onload,
         drawn.get(number)?.querySelector(target)?.focus({preventScroll: true});
     });
 
+    // Forgets all, and asks for nothing until it is restarted.
+    function clear() {
+        ending.abort();
+        ending = new AbortController();
+        pages = [];
+        from = [0];
+        next = undefined;
+        isPaused = true;
+        sorting = null;
+        marked.clear();
+        onmark?.(marked);
+        scroller.scrollTop = 0;
+        redraw();
+    }
+
     return {
         element: scroller,
         marked,
         redraw,
-        // Forgets all and begins anew.
+        clear,
         restart() {
-            ending.abort();
-            ending = new AbortController();
-            pages = [];
-            from = [0];
-            next = undefined;
+            clear();
             isPaused = false;
-            sorting = null;
-            marked.clear();
-            onmark?.(marked);
-            scroller.scrollTop = 0;
-            redraw();
             ask();
         },
         stop() {

@@ -1,6 +1,6 @@
 // An operation of DynamoDB as one would write it elsewhere: curl, boto3, JavaScript; for the line that teaches.
 
-import {print} from './json.js';
+import {Exact, print} from './json.js';
 import {shell} from './parts.js';
 
 const snake = name => name.replace(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
@@ -10,13 +10,16 @@ function python(value) {
     if (value === true) return 'True';
     if (value === false) return 'False';
     if (Array.isArray(value)) return `[${value.map(python).join(', ')}]`;
-    if (typeof value === 'object' && value.text === undefined)
+    if (typeof value === 'object' && !(value instanceof Exact))
         return `{${given(value)
             .map(([name, one]) => `${print(name, 0)}: ${python(one)}`)
             .join(', ')}}`;
     return print(value, 0);
 }
 const given = value => Object.entries(value).filter(([, one]) => one !== undefined);
+
+// A client of this server, in Python.
+export const boto3 = service => `boto3.client('${service}', endpoint_url='${location.origin}')`;
 
 // cli: the words of the command line, where it has the same; the first form of the line.
 export function sdk(operation, input, cli = null) {
@@ -36,7 +39,7 @@ export function sdk(operation, input, cli = null) {
             body,
         ),
         boto3:
-            `boto3.client('dynamodb', endpoint_url='${location.origin}').${snake(operation)}(` +
+            `${boto3('dynamodb')}.${snake(operation)}(` +
             words.map(([name, value]) => `${name}=${python(value)}`).join(', ') +
             ')',
         JavaScript:

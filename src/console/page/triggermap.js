@@ -23,7 +23,7 @@ export function triggerMap() {
         link.append(
             svg('title', {}, title ?? words),
             svg('rect', {x, y: y - 11, width: BOX, height: 22, rx: 4}),
-            svg('text', {x: x + 8, y: y + 4}, cut(words, 30)),
+            svg('text', {x: x + 8, y: y + 4}, cut(words, 26)),
         );
         return link;
     }

@@ -111,6 +111,43 @@ function canonical(value) {
     return type + print(Array.isArray(inner) ? [...inner].sort() : inner, 0);
 }
 
+// What became of `base` on two sides, together: {value, clashes}. Where both have changed the same value, `mine` stays
+// and clashes gets {path, theirs}. A value that is not there is undefined.
+export function mergeValues(base, theirs, mine, path = '') {
+    const clashes = [];
+    const merge = (was, one, other, at) => {
+        if (sameValue(was, other) || sameValue(one, other)) return one;
+        if (sameValue(was, one)) return other;
+        const types = [was, one, other].map(each => each && typeOf(each));
+        const [type] = types;
+        if (type && types.every(each => each === type)) {
+            const inner = [was[type], one[type], other[type]];
+            if (type === 'M') return {M: mergeNamed(...inner, at)};
+            if (type === 'L' && inner.every(each => each.length === inner[0].length))
+                return {L: inner[0].map((each, i) => merge(each, inner[1][i], inner[2][i], `${at}[${i}]`))};
+            if (type.length === 2) return mergeSets(type, ...inner);
+        }
+        clashes.push({path: at, theirs: one});
+        return other;
+    };
+    const mergeNamed = (was, one, other, at) => {
+        const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+        const pairs = [...names].map(name => [
+            name,
+            merge(was[name], one[name], other[name], at ? `${at}.${name}` : name),
+        ]);
+        return Object.fromEntries(pairs.filter(([, value]) => value));
+    };
+    return {value: merge(base, theirs, mine, path), clashes};
+}
+// What either side added, without what either took away. An empty set is none.
+function mergeSets(type, was, one, other) {
+    const members = [...new Set([...one, ...other])].filter(
+        each => (one.includes(each) && other.includes(each)) || !was.includes(each),
+    );
+    return members.length ? {[type]: members} : undefined;
+}
+
 // For sorting: nothing first, then numbers, then texts, then what is nested.
 export function compareValues(a, b) {
     if (!a || !b) return a ? 1 : b ? -1 : 0;

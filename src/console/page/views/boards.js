@@ -1,7 +1,7 @@
 import {at, request} from '../api.js';
 import {h} from '../dom.js';
 import {operationDialog} from '../operation.js';
-import {button, changeButton, grid, since, time} from '../parts.js';
+import {button, changeButton, confirmOnce, empty, grid, shell, since, time} from '../parts.js';
 import {pagedList, patternView} from '../pattern.js';
 
 export const open = patternView({
@@ -30,6 +30,9 @@ export const open = patternView({
         const messages = grid({
             label: 'Messages',
             key: row => row.id,
+            empty: empty('No messages', 'On this board there is nothing, or not any more.', [
+                shell('quipu', 'board', 'post', name, 'hello'),
+            ]),
             columns: [
                 {title: 'Time', cell: row => time(row.time), sort: row => row.time},
                 {title: 'Message', cell: row => row.text, wide: true},
@@ -41,11 +44,15 @@ export const open = patternView({
                 },
             ],
         });
-        const remove = row =>
-            self.faults.run(async () => {
-                await request('DELETE', at`/v1/boards/${name}/${row.id}`);
-                await self.refresh();
+        const remove = async row => {
+            const done = await confirmOnce({
+                title: 'Delete the message',
+                sentence: `“${String(row.text).slice(0, 200)}” is gone then.`,
+                words: 'Delete it',
+                job: () => request('DELETE', at`/v1/boards/${name}/${row.id}`),
             });
+            if (done) await self.refresh();
+        };
         const self = {
             element: h('div.stack', messages.element, more),
             refresh: pagedList(

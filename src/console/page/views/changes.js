@@ -32,6 +32,15 @@ const TRIED = 100; // records that a pattern is tried out on
 const TRIED_LENGTH = 300e3; // of their texts: the server takes 1 MB
 const KINDS = {INSERT: ['ok', 'insert'], MODIFY: ['running', 'modify'], REMOVE: ['failed', 'remove']};
 
+function whenSeen(signal) {
+    if (!document.hidden || signal.aborted) return Promise.resolve();
+    return new Promise(done => {
+        const look = () => document.hidden || done();
+        document.addEventListener('visibilitychange', look, {signal});
+        signal.addEventListener('abort', done);
+    });
+}
+
 export async function changes({el, route, table, signal, reopen}) {
     const {name} = table;
     if (needsStream() && !viewOf(table.description)) return withoutStream({el, table, reopen});
@@ -191,7 +200,14 @@ export async function changes({el, route, table, signal, reopen}) {
     async function follow() {
         const arn = table.description.LatestStreamArn;
         while (!signal.aborted) {
-            await faults.run(() => followChanges({name, arn, take, signal}));
+            await whenSeen(signal);
+            const hidden = new AbortController(); // a tab that nobody sees costs nothing
+            const hide = () => document.hidden && hidden.abort();
+            document.addEventListener('visibilitychange', hide, {signal: AbortSignal.any([signal, hidden.signal])});
+            const ended = AbortSignal.any([signal, hidden.signal]);
+            await faults.run(() => followChanges({name, arn, take, signal: ended}));
+            if (hidden.signal.aborted) continue;
+            hidden.abort();
             await new Promise(resolve => setTimeout(resolve, 2000)); // the server is gone, or began anew
         }
     }

@@ -2,7 +2,7 @@ import {at, request} from '../api.js';
 import {h, renew, replace} from '../dom.js';
 import {parse, print} from '../json.js';
 import {operationDialog} from '../operation.js';
-import {button, changeButton, confirmTyped, dialog, field, grid, json} from '../parts.js';
+import {bringIntoView, button, changeButton, confirmTyped, dialog, empty, field, grid, json, shell} from '../parts.js';
 import {pagedList, patternView} from '../pattern.js';
 import {go, href} from '../route.js';
 
@@ -81,6 +81,9 @@ export const open = patternView({
             key: row => row.key,
             href: row => href(['documents', name, row.key]),
             selected: key,
+            empty: empty('No documents', 'This collection has none, or none any more.', [
+                shell('quipu', 'doc', 'put', name, 'key', '{"name":"Ann"}'),
+            ]),
             columns: [
                 {title: 'Key', cell: row => row.key, sort: row => row.key},
                 {title: 'Version', cell: row => String(row.version), sort: row => Number(row.version), right: true},
@@ -97,7 +100,16 @@ export const open = patternView({
             documents,
             more,
         );
-        const chosen = () => rows.find(one => one.key === key);
+        // One that stands behind the page that is shown is asked for by itself.
+        let apart = null;
+        const chosen = () => rows.find(one => one.key === key) ?? (apart?.key === key ? apart : undefined);
+        async function readApart() {
+            apart = null;
+            if (key === null || chosen()) return;
+            const wanted = key;
+            const reply = await request('GET', at`/v1/documents/${name}/${wanted}`, {whole: true, signal: page.signal});
+            apart = {key: wanted, version: reply.headers.get('etag')?.replaceAll('"', '') ?? '', data: reply.body};
+        }
         const change = changeButton('Edit', async () => {
             if (await edit(name, key)) await self.refresh();
         });
@@ -129,12 +141,18 @@ export const open = patternView({
             element: h('div.stack', documents.element, more, shown),
             async refresh() {
                 await load();
-                show();
+                try {
+                    await readApart();
+                } finally {
+                    show();
+                }
             },
-            update(next) {
+            async update(next) {
                 key = next.path[2] ?? null;
                 documents.select(key);
                 show();
+                await self.refresh();
+                bringIntoView(shown);
             },
             actions: [
                 changeButton('Write', async () => {

@@ -20,6 +20,7 @@ import {
     teach,
 } from '../parts.js';
 import {go, href} from '../route.js';
+import {boto3} from '../sdk.js';
 
 const arn = rest => `arn:aws:${rest.replace('REGION', `${server.info.region}:000000000000`)}`;
 const TEMPLATES = {
@@ -176,7 +177,7 @@ export async function openInvoke({el, name, route, signal}) {
                     `curl -s ${location.origin}` +
                     at`/2015-03-31/functions/${name}/invocations` +
                     ` -d ${shell(event)}`,
-                boto3: `boto3.client('lambda').invoke(FunctionName='${name}', Payload=${JSON.stringify(event)})`,
+                boto3: `${boto3('lambda')}.invoke(FunctionName='${name}', Payload=${JSON.stringify(event)})`,
             }),
         );
     }

@@ -9,6 +9,7 @@ import {live} from '../live.js';
 import {every, facts, faultPlace, grid, select, shell, state, teach, time} from '../parts.js';
 import {plot, plotGroup} from '../plot.js';
 import {go, href} from '../route.js';
+import {boto3} from '../sdk.js';
 
 const RANGES = [
     ['5', 'last 5 minutes'],
@@ -95,7 +96,7 @@ export function openNow({el, name, route, configuration, signal, onSample}) {
         teach({
             CLI: shell('quipu', 'function', 'show', name),
             curl: `curl -s ${location.origin}` + at`/2015-03-31/functions/${name}`,
-            boto3: `boto3.client('lambda').get_function(FunctionName='${name}')`,
+            boto3: `${boto3('lambda')}.get_function(FunctionName='${name}')`,
         }),
     );
 

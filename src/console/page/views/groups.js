@@ -3,9 +3,25 @@ import {h, renew, replace} from '../dom.js';
 import {count} from '../format.js';
 import {print} from '../json.js';
 import {operate, operationDialog} from '../operation.js';
-import {button, changeButton, confirmTyped, facts, grid, select, since, state, time} from '../parts.js';
+import {
+    button,
+    changeButton,
+    confirmTyped,
+    empty,
+    facts,
+    grid,
+    select,
+    shell,
+    since,
+    state,
+    time,
+} from '../parts.js';
+import {isRemote} from '../calls.js';
 import {pagedList, patternView} from '../pattern.js';
 import {go, href} from '../route.js';
+
+const LOOKED_AT = 50; // groups of the list whose events are counted
+const LOOKED_AT_ELSEWHERE = 10;
 
 // What has come and what is still missing, side by side.
 function picture(group, rules) {
@@ -21,21 +37,23 @@ function picture(group, rules) {
                 'ul',
                 (group.kinds ?? []).map(kind => h('li', state('ok', kind))),
             ),
+            facts(Object.entries(group.fold ?? {}).map(([value, now]) => [value, print(now, 0)])),
         ),
         h(
             'section',
             h('h3', 'Is missing'),
-            group.state !== 'OPEN'
+            group.state !== 'OPEN' && !wanted.some(kind => !come.has(kind))
                 ? h('p.dim', 'nothing, it is complete')
                 : [
+                      group.state === 'OPEN' ? null : h('p.dim', 'It was completed without these:'),
                       h(
                           'ul',
                           wanted.filter(kind => !come.has(kind)).map(kind => h('li', state('waiting', kind))),
                       ),
-                      size && size > group.count
+                      group.state === 'OPEN' && size && size > group.count
                           ? h('p', state('waiting', `${count(size - group.count)} more`))
                           : null,
-                      rules?.complete?.when
+                      group.state === 'OPEN' && rules?.complete?.when
                           ? h(
                                 'p',
                                 state(
@@ -49,6 +67,17 @@ function picture(group, rules) {
                   ],
         ),
     );
+}
+
+// In a word or two what an open group waits for.
+function missing(group, rules) {
+    if (group?.state !== 'OPEN') return '';
+    const come = new Set(group.kinds ?? []);
+    const {kinds = [], size, when} = rules?.complete ?? {};
+    const words = kinds.filter(kind => !come.has(kind));
+    if (size > group.count) words.push(`${count(size - group.count)} more`);
+    if (when) words.push(typeof when === 'string' ? when : print(when, 0));
+    return words.join(', ');
 }
 
 export const open = patternView({
@@ -95,13 +124,36 @@ export const open = patternView({
             which,
             {'aria-label': 'Which groups', onchange: () => go(['groups', name], {which: states.value})},
         );
+        // What has come for the first of them: each is one request.
+        const looked = new Map();
+        const known = row => row.known ?? looked.get(`${row.key} ${row.generation}`);
+        async function learn(rows) {
+            const most = isRemote() ? LOOKED_AT_ELSEWHERE : LOOKED_AT;
+            const ask = ({key, generation}) =>
+                request('GET', `${at`/v1/groups/${name}/${key}`}?generation=${generation}&limit=1`, {
+                    signal: page.signal,
+                });
+            await Promise.all(
+                rows.slice(0, most).map(async row => {
+                    const id = `${row.key} ${row.generation}`;
+                    if (looked.has(id) && looked.get(id).state !== 'OPEN') return;
+                    const {count: events, kinds, state: now} = await ask(row).catch(() => ({}));
+                    looked.set(id, {count: events, kinds, state: now});
+                }),
+            );
+        }
         const groups = grid({
             label: 'Groups',
+            empty: empty('No groups', 'None is in this state. A group opens with the first event of its key.', [
+                shell('quipu', 'group', 'add', name, 'o-1', '--kind', 'paid'),
+            ]),
             key: row => `${row.key} ${row.generation}`,
             href: row => href(['groups', name, row.key], {which}),
             columns: [
                 {title: 'Key', cell: row => row.key, sort: row => row.key},
                 {title: 'Generation', cell: row => String(row.generation), right: true},
+                {title: 'Events', cell: row => count(known(row)?.count), right: true},
+                {title: 'Waits for', cell: row => missing(known(row), rules)},
                 {title: 'Opened', cell: row => since(row.opened), sort: row => row.opened ?? ''},
                 {title: 'Completed', cell: row => since(row.completed), sort: row => row.completed ?? ''},
             ],
@@ -114,7 +166,9 @@ export const open = patternView({
                     ...(after === undefined ? {} : {after}),
                 });
                 const reply = await request('GET', `${at`/v1/groups/${name}`}?${query}`, {signal: page.signal});
-                return {rows: reply.groups, next: reply.next};
+                await learn(reply.groups);
+                // with what is known of each, so that a row is written anew when that changes
+                return {rows: reply.groups.map(row => ({...row, known: known(row)})), next: reply.next};
             },
             groups,
             more,

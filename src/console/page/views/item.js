@@ -10,7 +10,17 @@ import {meter} from '../price.js';
 import {href} from '../route.js';
 import {sdk} from '../sdk.js';
 import {treeEditor} from '../tree.js';
-import {isTyped, itemFromPlain, itemToPlain, keyFromWords, keyOf, keyWords, sameValue} from '../value.js';
+import {
+    cellText,
+    isTyped,
+    itemFromPlain,
+    itemToPlain,
+    keyFromWords,
+    keyOf,
+    keyWords,
+    mergeValues,
+    sameValue,
+} from '../value.js';
 
 const CONDITIONS = 100; // attributes that one condition names: expressions have a longest length
 
@@ -165,11 +175,20 @@ export async function itemPanel({place, table, keys, words, close, onedit, onsav
                 show(form, item);
                 await save(!theirs);
             });
-        // What was changed here, upon what is there now.
-        const merged = () => {
-            const names = new Set([...Object.keys(theirs), ...Object.keys(mine)]);
-            const pick = one => (sameValue(base?.[one], mine[one]) ? theirs[one] : mine[one]);
-            return Object.fromEntries([...names].map(one => [one, pick(one)]).filter(([, value]) => value));
+        // What was changed here, upon what is there now. Where both have changed the same value, one looks before it is
+        // saved.
+        const merge = () => {
+            const {value, clashes} = mergeValues({M: base}, {M: theirs}, {M: mine});
+            if (!clashes.length) return again(value.M);
+            old = theirs;
+            show(form, value.M);
+            onedit(true);
+            const said = ({path, theirs: one}) => {
+                const was = one ? `was ${cellText(one)}` : 'is gone';
+                return h('p', `Both have changed ${path}: yours stands here, theirs ${was}.`);
+            };
+            replace(conflictPlace, h('h3', 'Merged, not saved yet'), clashes.map(said));
+            return undefined;
         };
         replace(
             conflictPlace,
@@ -179,7 +198,7 @@ export async function itemPanel({place, table, keys, words, close, onedit, onsav
                 : h('p', 'Nothing is there any more.'),
             h(
                 'div.bar',
-                theirs && base ? changeButton('Merge: my changes upon theirs', () => again(merged())) : null,
+                theirs && base ? changeButton('Merge: my changes upon theirs', merge) : null,
                 changeButton(theirs ? 'Overwrite with mine' : 'Put mine there again', () => again(mine), {
                     class: 'danger',
                 }),

@@ -6,6 +6,7 @@ import {h, replace, text} from '../dom.js';
 import {count, duration, plural} from '../format.js';
 import {
     actionButton,
+    bringIntoView,
     button,
     changeButton,
     check,
@@ -18,7 +19,16 @@ import {
     shell,
     teach,
 } from '../parts.js';
-import {FUNCTIONS, KEYWORDS, filterWords, isChange, isStatement, keyCommandWords, requestOf} from '../phrase.js';
+import {
+    FUNCTIONS,
+    KEYWORDS,
+    filterWords,
+    inOwnWords,
+    isChange,
+    isStatement,
+    keyCommandWords,
+    requestOf,
+} from '../phrase.js';
 import {meter} from '../price.js';
 import {rowList} from '../rows.js';
 import {go, guardLeaving, href} from '../route.js';
@@ -33,6 +43,7 @@ const FILTERED_PAGE = 1000; // items read for a page with one: few of them may f
 const COLUMNS = 12; // shown without being asked for
 const SEEN = 500; // names that are remembered for completion and columns
 const EMPTY_PAGES = 5; // pages without a row that are read on a service before it asks whether to go on
+const HELD = 'This statement changes data: “Run” carries it out.';
 const AT_ONCE = 8; // deletions at the same time
 
 export async function items({el, route, table, signal}) {
@@ -62,9 +73,9 @@ export async function items({el, route, table, signal}) {
     );
     const consistent = check('consistent', false, {title: 'Read what was written last'});
     const runButton = button('Run', submit, {class: 'primary'});
-    let isByHand = false;
+    let asked = null; // the statement that “Run” was pressed for: only that one, and only once, may change data
     function submit() {
-        isByHand = true;
+        asked = line.value.trim();
         const wanted = {
             ...query,
             q: line.value.trim(),
@@ -102,7 +113,7 @@ export async function items({el, route, table, signal}) {
     const stop = button('Stop', () => pause(true), {class: 'small', hidden: true});
     const lesson = h('div.items-lesson');
     const nothing = h('div', {hidden: true});
-    let request = null, // {operation, input, ...} of the line
+    let request = null, // {operation, input, ...} of the line; null where it cannot be read
         costs = meter(),
         scanned = 0,
         emptyPages = 0,
@@ -113,10 +124,15 @@ export async function items({el, route, table, signal}) {
         list.pause(is);
         say({...last, isPaused: is});
     }
-    function prepare() {
+    function prepare(isAsked) {
         const words = query.q ?? '';
         if (isStatement(words))
-            return {operation: 'ExecuteStatement', input: {Statement: words}, isChange: isChange(words)};
+            return {
+                operation: 'ExecuteStatement',
+                input: {Statement: words},
+                isChange: isChange(words),
+                mayRun: isAsked,
+            };
         const searched = keysOf(description, query.index || null);
         const made = requestOf(words, searched);
         const isGlobal = (description.GlobalSecondaryIndexes ?? []).some(one => one.IndexName === query.index);
@@ -144,7 +160,9 @@ export async function items({el, route, table, signal}) {
     }
     // One page: {rows, next}. `start` is an ExclusiveStartKey, or a NextToken of PartiQL.
     async function load(start, ended) {
-        const {operation, input: asked} = request;
+        const {operation, input: asked, isChange: changes} = request;
+        if (changes && !request.mayRun) throw new Error(HELD);
+        request.mayRun = false;
         const isSql = operation === 'ExecuteStatement';
         const began = performance.now();
         const limit =
@@ -294,8 +312,9 @@ export async function items({el, route, table, signal}) {
         onmark: marks,
         onload: say,
         onfault: error => {
+            if (request) error.message = inOwnWords(error.message, request.input);
             faults.show(error);
-            goOn.hidden = false;
+            goOn.hidden = request?.isChange ?? true;
             stop.hidden = true;
         },
     });
@@ -412,7 +431,12 @@ export async function items({el, route, table, signal}) {
             title: 'Leave without saving?',
             body: () => h('p', 'What was changed of this item is not saved.'),
             actions: [['Leave', () => ((isEdited = false), true), 'danger']],
-        }).finally(() => (asking = null));
+        })
+            .then(isLeft => {
+                if (!isLeft) asked = null;
+                return isLeft;
+            })
+            .finally(() => (asking = null));
         return asking;
     }, signal);
     async function showItem() {
@@ -449,6 +473,7 @@ export async function items({el, route, table, signal}) {
                 close();
             },
         });
+        if (isShown()) bringIntoView(panel);
     }
 
     // ---- all together ----
@@ -475,20 +500,27 @@ export async function items({el, route, table, signal}) {
     );
 
     function run() {
+        const isAsked = asked !== null && asked === (query.q ?? '');
+        asked = null;
         faults.run(() => {
             costs = meter();
             scanned = emptyPages = took = 0;
-            request = prepare();
+            request = null;
+            list.clear();
+            replace(lesson);
+            text(status, '');
+            nothing.hidden = stop.hidden = goOn.hidden = true;
+            list.element.hidden = false;
+            request = prepare(isAsked);
             replace(lesson, teach(lineForms()));
             order.disabled = request.operation !== 'Query';
             // A statement that changes something runs when it is asked to, never by a link or by going back.
-            if (request.isChange && !isByHand) {
-                text(status, 'This statement changes data: “Run” carries it out.');
+            if (request.isChange && !request.mayRun) {
+                text(status, HELD);
                 return;
             }
-            isByHand = false;
-            list.restart();
             say({total: 0, isWhole: false});
+            list.restart();
         });
     }
     function update(next, again = false) {

@@ -2,7 +2,7 @@ import {at, request} from '../api.js';
 import {h, renew, replace, text} from '../dom.js';
 import {count, duration} from '../format.js';
 import {jobPicture, RANGES_WANTED} from '../jobpicture.js';
-import {operate, operationDialog} from '../operation.js';
+import {operate, settingsDialog} from '../operation.js';
 import {button, changeButton, grid, json, select, since, state, tabs, time} from '../parts.js';
 import {liveFacts, pagedList, patternView} from '../pattern.js';
 import {href} from '../route.js';
@@ -30,12 +30,9 @@ export const open = patternView({
             {title: 'Opened', cell: row => since(row.opened), sort: row => row.opened ?? ''},
         ],
     },
-    filter: (route, to) => {
-        const element = select(STATES, route().query.state ?? 'open', {
-            'aria-label': 'State',
-            onchange: () => to({state: element.value}),
-        });
-        return element;
+    filter: to => {
+        const element = select(STATES, 'open', {'aria-label': 'State', onchange: () => to({state: element.value})});
+        return {element, follow: route => (element.value = route.query.state ?? 'open')};
     },
     make: {id: 'jobPut', words: 'Open a job', open: made => made.values.id},
     remove: {
@@ -98,9 +95,13 @@ export const open = patternView({
                     ]),
                 ),
             );
-            if (!lists[which]) {
-                load = null;
+            load = null;
+            if (which === 'tasks') {
                 replace(part, picture.element, reasons);
+                return;
+            }
+            if (!lists[which]) {
+                replace(part, h('p', `A job has no part “${which}”: choose one of those above.`));
                 return;
             }
             const [member, columns, key] = lists[which];
@@ -182,15 +183,15 @@ export const open = patternView({
                     ['A second', speed ? speed.toFixed(speed < 10 ? 1 : 0) : '–'],
                     ['Time left', speed && job.state === 'OPEN' ? duration((left / speed) * 1000) : '–'],
                     ['Opened', time(job.opened)],
-                    ['Ended', time(job.ended ?? job.completed)],
+                    ['Ended', time(job.closed)],
                     ['Deadline', since(job.deadline)],
                 ]);
-                redrive.disabled = redrive.title !== '' || !Number(job.failed);
+                redrive.disabled = redrive.title !== '' || !(Number(job.failed) || job.state === 'EXPIRED');
                 pause.hidden = !job.each || job.state !== 'OPEN';
                 text(pause, job.paused ? 'Resume' : 'Pause');
                 if (which === 'tasks') {
                     await tellReasons(await picture.update(job));
-                } else await load();
+                } else await load?.();
             },
             async update(next) {
                 route = next;
@@ -202,7 +203,7 @@ export const open = patternView({
                 redrive,
                 pause,
                 changeButton('Change', async () => {
-                    await operationDialog('jobChange', {id}, {title: `Change ${id}`, words: 'Save'});
+                    await settingsDialog('jobChange', {id}, job, {title: `Change ${id}`, unset: ['deadline']});
                     await self.refresh();
                 }),
             ],

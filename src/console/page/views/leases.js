@@ -1,10 +1,11 @@
 import {at, request} from '../api.js';
 import {h, renew} from '../dom.js';
-import {plural} from '../format.js';
+import {count} from '../format.js';
 import {operate, operationDialog} from '../operation.js';
 import {changeButton, grid, json, since, state} from '../parts.js';
 import {liveFacts, patternView} from '../pattern.js';
 
+const OWN = 'drive:'; // leases by which servers share what they drive: shown to who asks for them by name
 const holding = row => (row.held ? state('running', 'held') : state('waiting', 'free'));
 
 export const open = patternView({
@@ -21,6 +22,7 @@ export const open = patternView({
         path: '/v1/leases',
         member: 'leases',
         key: row => row.name,
+        keep: (row, route) => !row.name.startsWith(OWN) || (route.query.prefix ?? '').startsWith(OWN),
         columns: [
             {title: 'Name', cell: row => row.name, sort: row => row.name},
             {title: 'State', cell: holding, sort: row => Number(row.held)},
@@ -72,7 +74,7 @@ export const open = patternView({
                     line,
                     lease.waiting?.length
                         ? [
-                              h('p.dim', plural(lease.waiting.length, 'waits', 'wait')),
+                              h('p.dim', `${count(lease.waiting.length)} in line`),
                               h(
                                   'ol',
                                   lease.waiting.map(who => h('li', who.owner ?? who)),

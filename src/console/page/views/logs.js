@@ -2,8 +2,8 @@ import {at, request} from '../api.js';
 import {h, renew, svg, text} from '../dom.js';
 import {count, plural} from '../format.js';
 import {print} from '../json.js';
-import {operate, operationDialog} from '../operation.js';
-import {button, changeButton, confirmTyped, grid, since, state, time} from '../parts.js';
+import {operate, operationDialog, settingsDialog} from '../operation.js';
+import {button, changeButton, confirmTyped, empty, grid, shell, since, state, time} from '../parts.js';
 import {liveFacts, patternView} from '../pattern.js';
 import {href} from '../route.js';
 
@@ -43,7 +43,7 @@ function picture(name, nodes, lags) {
         height = next * ROW;
     return svg(
         'svg.log-tree',
-        {viewBox: `0 0 ${width} ${height}`, width, height, role: 'img', 'aria-label': `${nodes.length} partitions`},
+        {viewBox: `0 0 ${width} ${height}`, width, height, role: 'group', 'aria-label': `${nodes.length} partitions`},
         nodes.flatMap(one =>
             (one.children ?? [])
                 .filter(child => byName.has(child))
@@ -53,23 +53,45 @@ function picture(name, nodes, lags) {
                     }),
                 ),
         ),
-        nodes.map(one =>
-            svg(
-                'g',
-                {transform: `translate(${x(one.partition)} ${y(one.partition)})`},
+        nodes.map(one => {
+            const taken = []; // places of ticks on this bar
+            return svg(
+                'a',
+                {
+                    href: href(['logs', name, one.partition]),
+                    transform: `translate(${x(one.partition)} ${y(one.partition)})`,
+                },
                 svg(`rect.log-bar.${one.state === 'SEALED' ? 'sealed' : 'open'}`, {width: WIDE, height: HIGH, rx: 2}),
                 svg('text', {x: 6, y: 13}, `${one.partition} · ${count(one.sequence)}`),
                 lags.map(({group, partitions}) => {
                     const lag = partitions.find(each => each.partition === one.partition);
                     const share = !lag ? 1 : one.sequence ? Number(lag.position) / Number(one.sequence) : 1;
+                    const place = Math.min(WIDE - 1, share * WIDE);
+                    const above = taken.filter(each => Math.abs(each - place) < 3).length; // equal ones side by side
+                    taken.push(place);
+                    const words = `${group}: ${lag ? `${count(lag.lag)} behind` : 'read to the end'}`;
                     return svg(
-                        `path.log-tick.${lag ? 'waiting' : 'ok'}`,
-                        {d: `M${Math.min(WIDE - 1, share * WIDE)} 0 v${HIGH}`},
-                        svg('title', {}, `${group}: ${lag ? `${count(lag.lag)} behind` : 'read to the end'}`),
+                        'g',
+                        {},
+                        svg(
+                            `path.log-tick.${lag ? 'waiting' : 'ok'}`,
+                            {d: `M${Math.max(1, place - above * 4)} 0 v${HIGH}`},
+                            svg('title', {}, words),
+                        ),
                     );
                 }),
-            ),
-        ),
+                svg(
+                    'text.log-names',
+                    {x: WIDE - 4, y: 13, 'text-anchor': 'end'},
+                    lags
+                        .filter(({partitions}) => partitions.some(each => each.partition === one.partition))
+                        .map(({group}) => group)
+                        .slice(0, 3)
+                        .join(', ')
+                        .slice(0, 14),
+                ),
+            );
+        }),
     );
 }
 
@@ -106,7 +128,9 @@ export const open = patternView({
         const facts = liveFacts(),
             tree = h('div.log-picture', {tabindex: '0', role: 'region', 'aria-label': 'Partitions'});
         let partition = route.path[2] ?? null,
-            group = route.query.group ?? null;
+            group = route.query.group ?? null,
+            settings = {};
+        const rest = h('p.dim');
         const sealed = new Map(); // partitions that change no more
         const after = job => async () => {
             await self.faults.run(async () => {
@@ -157,6 +181,9 @@ export const open = patternView({
         });
         const groups = grid({
             label: 'Groups of consumers',
+            empty: empty('No groups of consumers', 'A group begins with the first consumer that reads.', [
+                shell('quipu', 'log', 'read', name, 'bill'),
+            ]),
             steady: false,
             key: row => row.group,
             href: row => href(['logs', name], {group: row.group}),
@@ -292,6 +319,7 @@ export const open = patternView({
                 'div.stack',
                 facts.element,
                 tree,
+                rest,
                 h('h3', 'Open partitions'),
                 partitions.element,
                 h('h3', 'Groups of consumers'),
@@ -301,6 +329,7 @@ export const open = patternView({
             ),
             async refresh() {
                 const log = await request('GET', at`/v1/logs/${name}`, {signal: page.signal});
+                settings = log;
                 facts.set([
                     ['Made', time(log.created)],
                     ['Kept', log.keep ?? 'for ever'],
@@ -317,7 +346,11 @@ export const open = patternView({
                 );
                 partitions.update(log.open);
                 groups.update(lags);
-                renew(tree, picture(name, await nodes(log.open), lags));
+                const drawn = await nodes(log.open);
+                renew(tree, picture(name, drawn, lags));
+                const open = drawn.filter(one => one.state !== 'SEALED').length;
+                const more = log.open.length - open;
+                text(rest, more > 0 ? `${count(more)} more open partitions are in the list below.` : '');
                 await show();
             },
             async update(next) {
@@ -336,7 +369,7 @@ export const open = patternView({
                     await self.refresh();
                 }),
                 changeButton('Settings', async () => {
-                    await operationDialog('logPut', {log: name}, {title: `Settings of ${name}`, words: 'Save'});
+                    await settingsDialog('logPut', {log: name}, settings, {title: `Settings of ${name}`});
                     await self.refresh();
                 }),
                 button('Refresh', () => self.faults.run(self.refresh)),

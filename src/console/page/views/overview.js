@@ -1,10 +1,12 @@
 // The last minutes in plots, and what is open, stuck or dead.
 
-import {counts} from '../counts.js';
-import {h, renew, replace} from '../dom.js';
-import {bytes, duration, micros, plural, short} from '../format.js';
+import {counts, recount} from '../counts.js';
+import {retryDeadWork} from '../deadwork.js';
+import {server} from '../api.js';
+import {h, renew, replace, text} from '../dom.js';
+import {bytes, duration, micros, plural, short, when} from '../format.js';
 import {live} from '../live.js';
-import {select, state, teach} from '../parts.js';
+import {changeButton, faultPlace, select, state, teach} from '../parts.js';
 import {plot, plotGroup} from '../plot.js';
 import {go, href} from '../route.js';
 
@@ -15,17 +17,32 @@ const RANGES = [
     ['360', 'last 6 hours'],
     ['1440', 'last 24 hours'],
 ];
-const READS = new Set([
-    'GetItem',
-    'BatchGetItem',
-    'Query',
-    'Scan',
-    'TransactGetItems',
-    'SearchVectors',
-    'GetRecords',
-]);
+// Operations by kind; what is none of these (tables, streams, tags) is "other".
+const KINDS = ['reads', 'writes', 'queries', 'patterns', 'other'];
+const KIND_COLORS = ['--running', '--accent', '--waiting', '--dim', '--faint'];
+const KIND_OF = {
+    GetItem: 'reads',
+    BatchGetItem: 'reads',
+    TransactGetItems: 'reads',
+    GetRecords: 'reads',
+    PutItem: 'writes',
+    UpdateItem: 'writes',
+    DeleteItem: 'writes',
+    BatchWriteItem: 'writes',
+    TransactWriteItems: 'writes',
+    Query: 'queries',
+    Scan: 'queries',
+    SearchVectors: 'queries',
+    ExecuteStatement: 'queries',
+    BatchExecuteStatement: 'queries',
+    ExecuteTransaction: 'queries',
+    '/v1': 'patterns',
+};
 
-const sum = (ops, is) => Object.entries(ops ?? {}).reduce((total, [name, n]) => total + (is(name) ? n : 0), 0);
+const ofKind = (ops, kind) =>
+    Object.entries(ops ?? {}).reduce((sum, [name, n]) => sum + ((KIND_OF[name] ?? 'other') === kind ? n : 0), 0);
+
+const isOwn = name => !!server.info.prefix && name.startsWith(server.info.prefix);
 
 export function open(page) {
     const group = plotGroup();
@@ -34,12 +51,10 @@ export function open(page) {
         plot({
             title: 'Operations a second',
             group,
-            series: [
-                {name: 'reads', color: '--running'},
-                {name: 'writes', color: '--accent'},
-            ],
+            series: KINDS.map((name, i) => ({name, color: KIND_COLORS[i]})),
             words: short,
-            value: (s, i) => sum(s.ops, name => READS.has(name) === (i === 0)),
+            isSum: true,
+            value: (s, i) => ofKind(s.ops, KINDS[i]),
         }),
         plot({
             title: 'Latency',
@@ -101,10 +116,20 @@ export function open(page) {
     });
     const busiest = h('div.busiest');
     const open = h('p.overview-open');
+    const at = h('span.dim', {role: 'status'}); // the time under the crosshair
+    group.onpoint = t => text(at, t ? when(t) : '');
+    const faults = faultPlace();
+    const retry = changeButton('Retry all dead work', () => faults.run(retryNow), {class: 'small', hidden: true});
+    async function retryNow() {
+        await retryDeadWork();
+        await recount();
+    }
+    recount();
     replace(
         page.el,
         h('h1', 'Overview'),
-        h('div.bar', range, open),
+        h('div.bar', range, open, retry, at),
+        faults.element,
         h(
             'div.plots',
             plots.map(one => one.element),
@@ -114,7 +139,10 @@ export function open(page) {
     );
 
     function ranked(title, section, things, words) {
-        const rows = Object.entries(things ?? {}).slice(0, 10);
+        const all = Object.entries(things ?? {});
+        const own = section === 'tables' ? all.filter(([name]) => isOwn(name)) : [];
+        const rows = all.filter(one => !own.includes(one)).slice(0, 10);
+        const [reads, writes] = ['r', 'w'].map(kind => own.reduce((sum, [, one]) => sum + (one[kind] ?? 0), 0));
         return h(
             'section',
             h('h2', title),
@@ -126,20 +154,28 @@ export function open(page) {
                       ),
                   )
                 : h('p.dim', 'nothing now'),
+            own.length ? h('p.dim', `and ${server.info.prefix}*: ${words({r: reads, w: writes})}`) : null,
         );
     }
     // What is open, and what is wrong, each with the way to it.
     function tellOpen(last) {
         const wrong = [
-            [counts.jobs?.wrong, 'failed job', href(['jobs'], {state: 'failed'})],
-            [last.dead, 'dead call', href(['queues'])],
+            [counts.jobs?.wrong, ['failed or expired job'], href(['jobs'], {state: 'failed'})],
+            [counts.triggers?.wrong, ['trigger with a problem', 'triggers with a problem'], href(['triggers'])],
+            [counts.work?.wrong, ['dead unit of work', 'dead units of work'], href(['work'])],
+            [last.dead, ['dead call'], href(['queues'])],
         ].filter(([number]) => Number(number) > 0);
+        const opened = [
+            [counts.jobs?.open, 'open job', href(['jobs'])],
+            [counts.groups?.open, 'open group', href(['groups'])],
+        ].filter(([number]) => number !== undefined);
+        retry.hidden = !counts.work?.wrong;
         renew(
             open,
-            counts.jobs ? [h('a', {href: href(['jobs'])}, plural(counts.jobs.open, 'open job')), ' · '] : null,
+            opened.map(([number, words, target]) => [h('a', {href: target}, plural(number, words)), ' · ']),
             wrong.length
                 ? wrong.map(([number, words, target]) => [
-                      h('a', {href: target}, state('failed', plural(number, words))),
+                      h('a', {href: target}, state('failed', plural(number, ...words))),
                       ' ',
                   ])
                 : state('ok', 'nothing failed'),

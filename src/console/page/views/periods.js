@@ -1,37 +1,50 @@
-import {at, request} from '../api.js';
-import {h, replace, svg, text} from '../dom.js';
+import {LISTED_MOST, at, listed, pages, request} from '../api.js';
+import {h, renew, svg, text} from '../dom.js';
 import {count, plural, utc, when} from '../format.js';
 import {print} from '../json.js';
-import {operate, operationDialog} from '../operation.js';
-import {changeButton, grid, since, state, time} from '../parts.js';
+import {operate, operationDialog, settingsDialog} from '../operation.js';
+import {changeButton, empty, grid, shell, since, state, time} from '../parts.js';
 import {liveFacts, patternView} from '../pattern.js';
-import {go, href} from '../route.js';
+import {href} from '../route.js';
 
 const KINDS = {OPEN: 'waiting', CLOSING: 'running', DONE: 'ok'};
 const SHOWN = 100;
 
-// Buckets on a time line, as high as they have events.
+// Buckets on a line of time, each from its begin to its end, as high as they have events.
 function picture(name, buckets, chosen) {
     const most = Math.max(1, ...buckets.map(one => Number(one.count ?? 0)));
-    const wide = 100 / Math.max(buckets.length, 20);
-    return svg(
-        'svg.period-line',
-        {viewBox: '0 0 100 30', preserveAspectRatio: 'none', role: 'img', 'aria-label': `${buckets.length} buckets`},
-        buckets.map((one, i) => {
-            const high = Math.max(1, (Number(one.count ?? 0) / most) * 28);
-            return svg(
+    const begin = one => Date.parse(one.bucket),
+        end = one => Math.max(Date.parse(one.end ?? one.bucket), begin(one) + 1);
+    const from = Math.min(...buckets.map(begin)),
+        whole = Math.max(...buckets.map(end)) - from;
+    const place = t => ((t - from) / whole) * 100;
+    const bar = one => {
+        const high = Math.max(1, (Number(one.count ?? 0) / most) * 28);
+        return svg(
+            'a',
+            {href: href(['periods', name, one.bucket]), 'aria-label': words(one)},
+            svg(
                 `rect.${KINDS[one.state] ?? 'waiting'}${one.bucket === chosen ? '.chosen' : ''}`,
                 {
-                    x: i * wide,
+                    x: place(begin(one)),
                     y: 30 - high,
-                    width: wide * 0.85,
+                    width: Math.max(0.3, (place(end(one)) - place(begin(one))) * 0.85),
                     height: high,
-                    onclick: () => go(['periods', name, one.bucket]),
                 },
-                svg('title', {}, `${when(one.bucket)}: ${count(one.count ?? 0)} events, ${one.state}`),
-            );
-        }),
-    );
+                svg('title', {}, words(one)),
+            ),
+        );
+    };
+    const events = one => (one.count === undefined ? '' : `${plural(one.count, 'event')}, `);
+    const words = one => `${when(one.bucket)}: ${events(one)}${one.state}`;
+    return [
+        svg(
+            'svg.period-line',
+            {viewBox: '0 0 100 30', preserveAspectRatio: 'none', role: 'group', 'aria-label': 'Buckets by time'},
+            buckets.map(bar),
+        ),
+        h('div.timeline-ends.dim', h('span', when(from)), h('span', when(from + whole))),
+    ];
 }
 
 export const open = patternView({
@@ -69,12 +82,41 @@ export const open = patternView({
     detail(page, name, route) {
         const facts = liveFacts(),
             line = h('div');
-        let bucket = route.path[2] ?? null;
+        let bucket = route.path[2] ?? null,
+            period = {},
+            handed = [], // the last buckets that were handed over
+            from, // the page that they end in
+            wasOpen = new Set();
+        // They come the oldest first, and older ones change no more: only the last page is asked for again.
+        async function lastDone(isOpen) {
+            const older = handed.filter(one => from !== undefined && one.bucket <= from);
+            const found = [];
+            const turn = after => {
+                from = after ?? from;
+                const query = new URLSearchParams({
+                    state: 'done',
+                    limit: LISTED_MOST,
+                    ...(from === undefined ? {} : {after: from}),
+                });
+                return request('GET', `${at`/v1/periods/${name}/buckets`}?${query}`, {signal: page.signal});
+            };
+            if ([...wasOpen].some(one => from !== undefined && one <= from && !isOpen.has(one))) {
+                older.length = 0; // an old one was handed over late
+                from = undefined;
+            }
+            wasOpen = isOpen;
+            for await (const one of pages(turn, each => each.next)) found.push(...one.buckets);
+            handed = [...older, ...found].slice(-SHOWN);
+            return handed;
+        }
         const buckets = grid({
             label: 'Buckets',
             key: row => row.bucket,
             href: row => href(['periods', name, row.bucket]),
             selected: bucket,
+            empty: empty('No buckets', 'What is added goes into the bucket of its time.', [
+                shell('quipu', 'period', 'add', name, '{"page":"/"}'),
+            ]),
             columns: [
                 {title: 'Begins', cell: row => when(row.bucket), sort: row => row.bucket},
                 {
@@ -84,7 +126,7 @@ export const open = patternView({
                 },
                 {
                     title: 'Events',
-                    cell: row => count(row.count ?? 0),
+                    cell: row => count(row.count), // counted when it is handed over
                     sort: row => Number(row.count ?? 0),
                     right: true,
                 },
@@ -116,28 +158,23 @@ export const open = patternView({
         const self = {
             element: h('div.stack', facts.element, line, buckets.element, chosen),
             async refresh() {
-                const period = await request('GET', at`/v1/periods/${name}`, {signal: page.signal});
+                period = await request('GET', at`/v1/periods/${name}`, {signal: page.signal});
                 facts.set([
                     ['Every', period.every],
                     ['Grace', period.grace],
                     ['Kept', period.keep],
                     ['Shards', String(period.shards)],
-                    ['Then', period.then ? print(period.then, 0) : ''],
+                    ['Then', typeof period.then === 'object' ? print(period.then, 0) : period.then],
                     ['Present bucket', time(period.bucket)],
                     ['It ends', since(period.end)],
                 ]);
-                const all = await Promise.all(
-                    ['done', 'open'].map(which =>
-                        request('GET', `${at`/v1/periods/${name}/buckets`}?state=${which}&limit=${SHOWN}`, {
-                            signal: page.signal,
-                        }),
-                    ),
-                );
-                const rows = all
-                    .flatMap(each => each.buckets)
+                const path = `${at`/v1/periods/${name}/buckets`}?state=open`;
+                const open = await listed(path, 'buckets', {signal: page.signal});
+                const done = await lastDone(new Set(open.rows.map(one => one.bucket)));
+                const rows = [...new Map([...done, ...open.rows].map(one => [one.bucket, one])).values()]
                     .sort((a, b) => (a.bucket < b.bucket ? -1 : 1))
                     .slice(-SHOWN);
-                replace(line, picture(name, rows, bucket));
+                renew(line, rows.length ? picture(name, rows, bucket) : null);
                 buckets.update([...rows].reverse());
                 await show();
             },
@@ -158,7 +195,7 @@ export const open = patternView({
                     }),
                 ),
                 changeButton('Settings', async () => {
-                    await operationDialog('periodPut', {name}, {title: `Settings of ${name}`, words: 'Save'});
+                    await settingsDialog('periodPut', {name}, period, {title: `Settings of ${name}`});
                     await self.refresh();
                 }),
             ],

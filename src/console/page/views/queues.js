@@ -153,8 +153,13 @@ function callsDetail() {
         onmark: paint,
         empty: empty(
             'No asynchronous call waits',
-            'Calls that nobody waits for stand here until they are over: of schedules, of reactions, of --async.',
-            ['aws lambda invoke --function-name bill --invocation-type Event --payload {} /dev/null'],
+            'Calls that nobody waits for stand here until they are over: ' +
+                'those of schedules, those that a pattern makes, and those made with --async.',
+            [
+                'quipu function invoke --async bill {}',
+                `aws --endpoint-url ${location.origin} lambda invoke --function-name bill --invocation-type Event ` +
+                    '--payload {} /dev/null',
+            ],
         ),
         columns: [
             {title: 'Accepted', cell: call => since(call.accepted), sort: call => call.accepted},

@@ -28,6 +28,7 @@ import {
     time,
 } from '../parts.js';
 import {go, href} from '../route.js';
+import {boto3} from '../sdk.js';
 
 const TIMES = 10;
 const MISSED = [
@@ -196,7 +197,7 @@ function scheduleDetail(name, group, refreshAll) {
         teach({
             CLI: shell('quipu', 'schedule', 'next', name, String(TIMES)),
             curl: `curl -s '${location.origin}${at`/schedules/${name}`}?next=${TIMES}'`,
-            boto3: `boto3.client('scheduler').get_schedule(Name='${name}', GroupName='${group}')`,
+            boto3: `${boto3('scheduler')}.get_schedule(Name='${name}', GroupName='${group}')`,
         }),
     );
     const refresh = oneAtATime(() =>

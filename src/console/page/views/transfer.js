@@ -20,7 +20,8 @@ export function exporter({name, keys, load, prepared, columns}) {
     let isStopped = false;
     const stop = button('Stop', () => (isStopped = true), {class: 'small', hidden: true});
     async function run(kind, head, line) {
-        if (prepared()?.isChange) throw new Error('This statement changes data: it is not run for an export.');
+        if (!prepared()) throw new Error('The line above cannot be read: there is nothing to export.');
+        if (prepared().isChange) throw new Error('This statement changes data: it is not run for an export.');
         let parts = [],
             letters = head ?? '',
             number = 0,

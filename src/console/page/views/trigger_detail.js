@@ -4,6 +4,7 @@ import {at, request} from '../api.js';
 import {queueOf} from '../calls.js';
 import {h, renew, replace, text} from '../dom.js';
 import {count, duration, plural, short} from '../format.js';
+import {print} from '../json.js';
 import {letterFacts, letterList, pretty, readQueue} from '../letters.js';
 import {operate, operationDialog} from '../operation.js';
 import {
@@ -25,6 +26,7 @@ import {
 import {enable, move} from '../positions.js';
 import {go, href} from '../route.js';
 import {changeDialog} from './trigger_form.js';
+import {boto3} from '../sdk.js';
 
 // ---- of a table ----
 
@@ -218,7 +220,7 @@ export function mappingDetail({refresh}) {
                 teach({
                     CLI: shell('quipu', 'trigger', 'show', row.source, row.target),
                     curl: `curl -s ${location.origin}` + at`/2015-03-31/event-source-mappings/${row.key}`,
-                    boto3: `boto3.client('lambda').get_event_source_mapping(UUID='${row.key}')`,
+                    boto3: `${boto3('lambda')}.get_event_source_mapping(UUID='${row.key}')`,
                 }),
             );
         },
@@ -315,7 +317,7 @@ export function driveDetail({refresh}) {
                         row.targetHref && (key === 'each' || key === 'function')
                             ? h('a', {href: row.targetHref}, row.target)
                             : typeof value === 'object'
-                              ? JSON.stringify(value)
+                              ? print(value, 0)
                               : String(value),
                     ]),
                     ['Changed', time(changed)],

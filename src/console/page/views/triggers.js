@@ -4,6 +4,7 @@ import {request, server} from '../api.js';
 import {functionOf, isRemote, lacksFunctions, mappings, paceMs, tableOf} from '../calls.js';
 import {h, replace} from '../dom.js';
 import {duration, short} from '../format.js';
+import {print} from '../json.js';
 import {
     actionButton,
     changeButton,
@@ -55,7 +56,7 @@ function mappingRow(one) {
     };
 }
 
-const wordsOf = target => (typeof target === 'string' ? target : JSON.stringify(target));
+const wordsOf = target => (typeof target === 'string' ? target : print(target, 0));
 function driveRow(one) {
     const target = wordsOf(one.each ?? one.function ?? '');
     const isFunction = /^[\w-]+(:[\w$-]+)?$/.test(target);

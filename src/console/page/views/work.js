@@ -1,8 +1,9 @@
-import {at, request} from '../api.js';
+import {LISTED_MOST, at, request} from '../api.js';
+import {retryDead} from '../deadwork.js';
 import {h, renew} from '../dom.js';
 import {count} from '../format.js';
-import {operate, operationDialog} from '../operation.js';
-import {button, changeButton, facts, grid, json, select, since, state} from '../parts.js';
+import {operate, operationDialog, settingsDialog} from '../operation.js';
+import {button, changeButton, confirmTyped, empty, facts, grid, json, select, shell, since, state} from '../parts.js';
 import {pagedList, patternView} from '../pattern.js';
 import {go, href} from '../route.js';
 
@@ -42,7 +43,8 @@ export const open = patternView({
             head = h('div.bar'),
             chosen = h('div');
         let id = route.path[2] ?? null,
-            only = route.query.units ?? '';
+            only = route.query.units ?? '',
+            queue = {};
         const states = select(
             [
                 ['', 'all states'],
@@ -59,6 +61,9 @@ export const open = patternView({
             key: row => row.id,
             href: row => href(['work', name, row.id], {units: only}),
             selected: id,
+            empty: empty('No units', 'Here is none, or none in this state. A unit waits until a worker claims it.', [
+                shell('quipu', 'work', 'submit', name, 'm1', '{"to":"ann"}'),
+            ]),
             columns: [
                 {title: 'Unit', cell: row => row.id, sort: row => row.id},
                 {title: 'State', cell: word, sort: row => row.state},
@@ -81,6 +86,7 @@ export const open = patternView({
                 });
                 const reply = await request('GET', `${at`/v1/work/${name}`}?${query}`, {signal: page.signal});
                 const {work, next, ...rest} = reply;
+                queue = rest;
                 renew(
                     settings,
                     facts(
@@ -95,21 +101,27 @@ export const open = patternView({
             units,
             more,
         );
-        const again = unit => operate('workRetry', {queue: name, id: unit.id});
         const retry = changeButton('Retry', () =>
             self.faults.run(async () => {
-                await again({id});
+                await operate('workRetry', {queue: name, id});
                 await self.refresh();
             }),
         );
         const remove = changeButton(
             'Delete',
-            () =>
-                self.faults.run(async () => {
-                    await request('DELETE', at`/v1/work/${name}/${id}`);
-                    go(['work', name], {units: only});
-                    await load();
-                }),
+            async () => {
+                const mine = id;
+                const done = await confirmTyped({
+                    title: `Delete ${mine}`,
+                    name: mine,
+                    sentence: 'The unit is gone then with its data, whoever holds it.',
+                    words: 'Delete it',
+                    job: () => request('DELETE', at`/v1/work/${name}/${mine}`),
+                });
+                if (!done) return;
+                go(['work', name], {units: only});
+                await load();
+            },
             {class: 'danger'},
         );
         async function show() {
@@ -122,20 +134,36 @@ export const open = patternView({
             renew(head, h('h3.grow', unit.id), word(unit), retry, remove);
             renew(chosen, head, json(unit));
         }
-        // Dead units have an index of their own, so all of them can be found.
         const retryAll = () =>
             self.faults.run(async () => {
-                for (;;) {
-                    const {work} = await request('GET', `${at`/v1/work/${name}`}?state=dead&limit=100`);
-                    if (!work.length) break;
-                    for (const unit of work) await again(unit);
-                }
+                await retryDead(name);
                 await self.refresh();
             });
+        // By state, of as many as are looked at at once.
+        const counts = h('p.work-counts', {role: 'status'});
+        async function countStates() {
+            const {work, next} = await request('GET', `${at`/v1/work/${name}`}?limit=${LISTED_MOST}`, {
+                signal: page.signal,
+            });
+            const by = new Map(Object.keys(KINDS).map(kind => [kind, 0]));
+            for (const unit of work) by.set(unit.state, (by.get(unit.state) ?? 0) + 1);
+            const link = (kind, number) =>
+                h(
+                    'a',
+                    {href: href(['work', name], {units: kind.toLowerCase()})},
+                    state(KINDS[kind] ?? 'waiting', `${count(number)} ${kind.toLowerCase()}`),
+                );
+            renew(
+                counts,
+                [...by].map(([kind, number]) => [link(kind, number), ' ']),
+                next === undefined ? null : h('span.dim', `of the first ${count(LISTED_MOST)} and more`),
+            );
+        }
         const self = {
             element: h(
                 'div.stack',
                 settings,
+                counts,
                 h('div.bar', states, changeButton('Retry all dead', retryAll)),
                 units.element,
                 more,
@@ -143,6 +171,7 @@ export const open = patternView({
             ),
             async refresh() {
                 await load();
+                await countStates();
                 await show();
             },
             async update(next) {
@@ -158,7 +187,7 @@ export const open = patternView({
                     await self.refresh();
                 }),
                 changeButton('Settings', async () => {
-                    await operationDialog('workPut', {queue: name}, {title: `Settings of ${name}`, words: 'Save'});
+                    await settingsDialog('workPut', {queue: name}, queue, {title: `Settings of ${name}`});
                     await self.refresh();
                 }),
             ],
