@@ -58,10 +58,11 @@ static struct disk *disk_of(struct store *store)
 
 /* ---- reading ---- */
 
-static enum store_result passed_on(struct disk *disk, enum store_result result)
+static enum store_result read_ended(struct disk *disk, struct store *read, enum store_result result)
 {
-    if (result != STORE_FAILED) return result;
-    return failure_of_read(&disk->failure, &disk->store, disk->content->error);
+    if (result == STORE_FAILED) result = failure_of_read(&disk->failure, &disk->store, read->error);
+    disk_filler_read_end(&disk->filler, read);
+    return result;
 }
 
 static enum store_result never_filled(struct disk *disk)
@@ -72,16 +73,17 @@ static enum store_result never_filled(struct disk *disk)
 static enum store_result disk_get(struct store *store, struct slice key, struct buf *value)
 {
     struct disk *disk = disk_of(store);
-    if (!disk_filler_wait_to_read(&disk->filler)) return never_filled(disk);
-    return passed_on(disk, store_get(disk->content, key, value));
+    struct store *read = disk_filler_read_begin(&disk->filler);
+    return read ? read_ended(disk, read, store_get(read, key, value)) : never_filled(disk);
 }
 
 static enum store_result disk_scan(struct store *store, struct slice from, struct slice to, bool backwards,
                                    store_visitor visitor, void *context)
 {
     struct disk *disk = disk_of(store);
-    if (!disk_filler_wait_to_read(&disk->filler)) return never_filled(disk);
-    return passed_on(disk, store_scan(disk->content, from, to, backwards, visitor, context));
+    struct store *read = disk_filler_read_begin(&disk->filler);
+    if (!read) return never_filled(disk);
+    return read_ended(disk, read, store_scan(read, from, to, backwards, visitor, context));
 }
 
 /* ---- writing ---- */
@@ -114,16 +116,24 @@ static enum rocks_result fill(struct disk *disk, const struct store_batch *batch
 {
     struct rocks_mark mark = {journal_id(disk->journal), journal_last(disk->journal)};
     if (!disk_filler_wait(&disk->filler)) return ROCKS_FAILED;
-    if (!durable || !disk_filler_is_for(&disk->filler, batch)) return disk_fill(disk->content, batch, mark);
-    disk_filler_begin(&disk->filler, batch, mark);
+    if (disk_filler_add(&disk->filler, batch, mark)) return ROCKS_OK;
+    bool is_for_thread = durable && disk_filler_is_for(&disk->filler, batch);
+    enum rocks_result result = is_for_thread ? ROCKS_NO_ROOM : rocks_write(disk->content, batch, mark);
+    if (result != ROCKS_NO_ROOM) return result;
+    disk_filler_begin(&disk->filler, batch, mark); /* it has time to wait for room, too */
     return ROCKS_OK;
 }
 
 /* Before anything changes. */
-static enum rocks_result state_of_rocks(struct disk *disk)
+static enum rocks_result state_of_rocks(struct disk *disk, char *sentence, size_t sentence_len)
 {
+    if (disk_filler_waits_for_room(&disk->filler, sentence, sentence_len)) return ROCKS_NO_ROOM;
     if (rocks_is_well(disk->content)) return ROCKS_OK;
-    return disk_filler_wait(&disk->filler) ? rocks_state(disk->content) : ROCKS_FAILED;
+    enum rocks_result state = disk_filler_wait(&disk->filler) ? ROCKS_OK : ROCKS_FAILED;
+    if (disk_filler_waits_for_room(&disk->filler, sentence, sentence_len)) return ROCKS_NO_ROOM;
+    if (state == ROCKS_OK) state = rocks_state(disk->content);
+    snprintf(sentence, sentence_len, "%s", disk->content->refusal);
+    return state;
 }
 
 /* The deletions must be on disk before any file is dropped. */
@@ -158,9 +168,10 @@ static enum store_result disk_write(struct store *store, const struct store_batc
     ensure(!disk->read_only);
     if (disk->failure.writes_refused) return STORE_FAILED;
     if (disk_keeper_waits_for_room(&disk->keeper)) return STORE_FULL;
-    enum rocks_result state = state_of_rocks(disk);
-    if (state == ROCKS_NO_ROOM) return no_room(disk, disk->content->refusal);
-    if (state == ROCKS_FAILED) return write_failed(disk, disk->content->refusal);
+    char sentence[sizeof disk->content->refusal];
+    enum rocks_result state = state_of_rocks(disk, sentence, sizeof sentence);
+    if (state == ROCKS_NO_ROOM) return no_room(disk, sentence);
+    if (state == ROCKS_FAILED) return write_failed(disk, sentence);
     enum store_result noted = note_log(disk, batch, durable);
     if (noted != STORE_OK) return noted;
     enum journal_result appended = journal_append(disk->journal, buf_view(&batch->entries),

@@ -2,23 +2,29 @@
  * behind its sync; for a batch of few entries the hand-over would cost more than it saves. */
 #include "store/disk_filler.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fail.h"
 #include "store/batch.h"
+#include "store/overlay.h"
 
 #define FILL_LEAST_ENTRIES 8   /* 3 us each; to wake a thread and to wait for it takes 10 to 20 */
 #define FILL_MOST_ENTRIES  512 /* a reader waits for a millisecond or two at most */
 #define FILL_MOST_BYTES    ((size_t)1024 * 1024)
-#define ROOM_PATIENCE_US   (30ll * 1000 * 1000) /* that a batch, once it is in the journal, waits for RocksDB */
+#define ROOM_PATIENCE_US   (30ll * 1000 * 1000) /* that an opening waits for RocksDB */
 #define ROOM_LOOK_US       100000
 
 void disk_filler_init(struct disk_filler *filler, struct store *rocks)
 {
+    pthread_condattr_t attributes;
     *filler = (struct disk_filler){.rocks = rocks};
-    ensure(pthread_mutex_init(&filler->lock, NULL) == 0 && pthread_cond_init(&filler->more, NULL) == 0 &&
+    ensure(pthread_condattr_init(&attributes) == 0 &&
+           pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
+    ensure(pthread_mutex_init(&filler->lock, NULL) == 0 && pthread_cond_init(&filler->more, &attributes) == 0 &&
            pthread_cond_init(&filler->done, NULL) == 0);
+    pthread_condattr_destroy(&attributes);
 }
 
 void disk_filler_stop(struct disk_filler *filler)
@@ -57,6 +63,40 @@ enum rocks_result disk_fill(struct store *rocks, const struct store_batch *batch
     }
 }
 
+/* ---- waiting for room ---- */
+
+/* Under the lock. */
+static void pause_for_room(struct disk_filler *filler)
+{
+    int64_t until_us = monotonic_us() + ROOM_LOOK_US;
+    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    pthread_cond_timedwait(&filler->more, &filler->lock, &until);
+}
+
+/* Under the lock, which is given back in between: readers have what RocksDB has not. NO_ROOM: it is to end. */
+static enum rocks_result wait_for_room(struct disk_filler *filler)
+{
+    enum rocks_result result = ROCKS_NO_ROOM;
+    snprintf(filler->no_room, sizeof filler->no_room, "%s", filler->rocks->refusal);
+    filler->over = store_open_overlay_on(filler->rocks);
+    ensure(store_write(filler->over, &filler->batch, false) == STORE_OK);
+    pthread_cond_broadcast(&filler->done);
+    while (result == ROCKS_NO_ROOM && !filler->stopping) {
+        pause_for_room(filler);
+        if (!filler->stopping) result = rocks_write(filler->rocks, &filler->batch, filler->mark);
+    }
+    return result;
+}
+
+/* Under the lock. Nobody begins to read it any more. */
+static void leave_over(struct disk_filler *filler)
+{
+    struct store *over = filler->over;
+    filler->over = NULL;
+    while (filler->over_readers) pthread_cond_wait(&filler->done, &filler->lock);
+    if (over) store_close(over);
+}
+
 static void *filler_main(void *argument)
 {
     struct disk_filler *filler = argument;
@@ -67,17 +107,46 @@ static void *filler_main(void *argument)
             pthread_cond_wait(&filler->more, &filler->lock);
         if (filler->stopping) break;
         pthread_mutex_unlock(&filler->lock);
-        enum rocks_result result = disk_fill(filler->rocks, &filler->batch, filler->mark);
+        enum rocks_result result = rocks_write(filler->rocks, &filler->batch, filler->mark);
         pthread_mutex_lock(&filler->lock);
+        if (result == ROCKS_NO_ROOM) result = wait_for_room(filler);
         if (result == ROCKS_OK)
             atomic_store(&filler->is_filling, false);
         else
             filler->is_refused = true;
         pthread_cond_broadcast(&filler->done);
+        leave_over(filler);
     }
     pthread_mutex_unlock(&filler->lock);
     return NULL;
 }
+
+bool disk_filler_waits_for_room(struct disk_filler *filler, char *sentence, size_t sentence_len)
+{
+    if (!atomic_load(&filler->is_filling)) return false;
+    pthread_mutex_lock(&filler->lock);
+    bool waits = filler->over != NULL;
+    if (waits) snprintf(sentence, sentence_len, "%s", filler->no_room);
+    pthread_mutex_unlock(&filler->lock);
+    return waits;
+}
+
+bool disk_filler_add(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark)
+{
+    if (!atomic_load(&filler->is_filling)) return false;
+    pthread_mutex_lock(&filler->lock);
+    bool waits = filler->over != NULL;
+    if (waits) {
+        ensure(store_write(filler->over, batch, false) == STORE_OK);
+        buf_slice(&filler->batch.entries, buf_view(&batch->entries));
+        filler->batch.count += batch->count;
+        filler->mark = mark;
+    }
+    pthread_mutex_unlock(&filler->lock);
+    return waits;
+}
+
+/* ---- handing over ---- */
 
 void disk_filler_begin(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark)
 {
@@ -98,14 +167,34 @@ bool disk_filler_wait(struct disk_filler *filler)
 {
     if (!atomic_load(&filler->is_filling)) return true;
     pthread_mutex_lock(&filler->lock);
-    while (filler->is_filling && !filler->is_refused) pthread_cond_wait(&filler->done, &filler->lock);
+    while (filler->is_filling && !filler->is_refused && !filler->over)
+        pthread_cond_wait(&filler->done, &filler->lock);
     bool is_filled = !filler->is_refused;
     pthread_mutex_unlock(&filler->lock);
     return is_filled;
 }
 
-bool disk_filler_wait_to_read(struct disk_filler *filler)
+struct store *disk_filler_read_begin(struct disk_filler *filler)
 {
+    struct store *read = filler->rocks;
     if (!atomic_load_explicit(&filler->is_read, memory_order_relaxed)) atomic_store(&filler->is_read, true);
-    return disk_filler_wait(filler);
+    if (!atomic_load(&filler->is_filling)) return read;
+    pthread_mutex_lock(&filler->lock);
+    while (filler->is_filling && !filler->is_refused && !filler->over)
+        pthread_cond_wait(&filler->done, &filler->lock);
+    if (filler->is_refused) read = NULL;
+    if (read && filler->over) {
+        read = filler->over;
+        filler->over_readers++;
+    }
+    pthread_mutex_unlock(&filler->lock);
+    return read;
+}
+
+void disk_filler_read_end(struct disk_filler *filler, struct store *read)
+{
+    if (read == filler->rocks) return;
+    pthread_mutex_lock(&filler->lock);
+    if (--filler->over_readers == 0) pthread_cond_broadcast(&filler->done);
+    pthread_mutex_unlock(&filler->lock);
 }

@@ -2,7 +2,11 @@
  * synced, is done for the writer; a thread of its own hands it to RocksDB, one batch at a time, in their order. Until
  * then whoever reads the store waits (disk_filler_wait), so nobody can tell the difference: what was acknowledged is
  * what is read. A batch that RocksDB refuses stays in the journal for the next start; from then on nothing can be read,
- * and nothing written. */
+ * and nothing written.
+ *
+ * RocksDB may find the disk full between the sync of a batch and its hand-over. The batch is acknowledged all the same:
+ * it lies in memory over RocksDB for whoever reads, and is handed over when RocksDB goes on. Until then nothing more is
+ * written; only the batch whose sync was under way is added to it. */
 #ifndef STORE_DISK_FILLER_H
 #define STORE_DISK_FILLER_H
 
@@ -20,7 +24,10 @@ struct disk_filler {
     _Atomic bool is_read;    /* somebody has read the store since the last batch */
     bool is_refused;         /* sentence in rocks->refusal */
     bool started, stopping;
-    struct store_batch batch; /* the thread's while is_filling */
+    struct store_batch batch; /* the thread's while is_filling, but for the time in which there is `over` */
+    struct store *over;       /* RocksDB with the batch, while it waits for room; else NULL */
+    unsigned over_readers;
+    char no_room[sizeof ((struct store *)0)->refusal]; /* the sentence why it waits */
     struct rocks_mark mark;
     pthread_t thread;
 };
@@ -36,15 +43,20 @@ void disk_filler_stop(struct disk_filler *filler);
  * writer gains. */
 bool disk_filler_is_for(struct disk_filler *filler, const struct store_batch *batch);
 void disk_filler_begin(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark);
-/* The same, at once. The batch is in the journal, so it must get into RocksDB too, which may just have found the disk
- * full and goes on by itself when there is room. */
+/* Whether it waits for room, which must be told before another batch goes to the journal. */
+bool disk_filler_waits_for_room(struct disk_filler *filler, char *sentence, size_t sentence_len);
+/* Adds a batch that is in the journal to one that waits for room. False: none does. */
+bool disk_filler_add(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark);
+/* Hands a batch of the journal over at an opening, where the disk may be full, too. */
 enum rocks_result disk_fill(struct store *rocks, const struct store_batch *batch, struct rocks_mark mark);
 
 /* ---- for any thread ---- */
 
-/* True when RocksDB has every batch that was begun before the call. False: it has refused one. */
+/* True when RocksDB has every batch that was begun before the call, but for those that wait for room. False: it has
+ * refused one. */
 bool disk_filler_wait(struct disk_filler *filler);
-/* The same, for whoever is about to read. */
-bool disk_filler_wait_to_read(struct disk_filler *filler);
+/* What is to be read, until disk_filler_read_end; NULL: nothing can be. */
+struct store *disk_filler_read_begin(struct disk_filler *filler);
+void disk_filler_read_end(struct disk_filler *filler, struct store *read);
 
 #endif

@@ -27,6 +27,7 @@ struct view {
 struct overlay {
     struct store store; /* first: a store is cast back to its overlay */
     struct store *base;
+    bool owns_base;
     pthread_mutex_t lock; /* over published */
     struct view published;
     struct random random; /* of priorities; the writer's */
@@ -333,7 +334,7 @@ static void overlay_stats(struct store *store, struct store_stats *stats)
 static void overlay_close(struct store *store)
 {
     struct overlay *overlay = overlay_of(store);
-    store_close(overlay->base);
+    if (overlay->owns_base) store_close(overlay->base);
     view_release(overlay->published);
     failure_free(&overlay->failure);
     pthread_mutex_destroy(&overlay->lock);
@@ -345,6 +346,13 @@ static const struct store_methods overlay_methods = {
 };
 
 struct store *store_open_overlay(struct store *base)
+{
+    struct store *store = store_open_overlay_on(base);
+    overlay_of(store)->owns_base = true;
+    return store;
+}
+
+struct store *store_open_overlay_on(struct store *base)
 {
     struct overlay *overlay = must_zero(1, sizeof *overlay);
     overlay->store.methods = &overlay_methods;

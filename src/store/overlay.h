@@ -7,5 +7,7 @@
 
 /* Takes the base, which is only read, and closed by store_close of the overlay. Nobody may write to it meanwhile. */
 struct store *store_open_overlay(struct store *base);
+/* The same over one that stays as it is when the overlay is closed. It may be written to what the overlay has. */
+struct store *store_open_overlay_on(struct store *base);
 
 #endif
