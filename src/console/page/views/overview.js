@@ -192,7 +192,7 @@ export function open(page) {
                 'Busiest tables',
                 'tables',
                 last.tables,
-                one => `${short(one.r ?? 0)} reads, ${short(one.w ?? 0)} writes a second`,
+                one => `reads ${short(one.r ?? 0)}, writes ${short(one.w ?? 0)} a second`,
             ),
             ranked('Busiest functions', 'functions', last.functions, one =>
                 [
