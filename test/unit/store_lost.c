@@ -2,8 +2,10 @@
  * what a power cut or a kill leaves, which may look like that, still opens. */
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -31,7 +33,7 @@ static void write_batches(struct store *store, uint32_t from, uint32_t to, size_
     free(value);
 }
 
-/* The folder as it would be if the process that has it open ended now. */
+/* Nobody has it open: a copy of files that change would be a state that never was. */
 static char *folder_copy(const char *folder)
 {
     char *copy = folder_make();
@@ -56,19 +58,82 @@ static struct store *open_with_tables(const char *folder)
 
 enum shape { IN_LOG_CLOSED, IN_LOG_KILLED, IN_BOTH_CLOSED, IN_BOTH_KILLED, SHAPES };
 
+static struct store *open_in_log(const char *folder)
+{
+    struct store *store = disk_open(folder);
+    write_batches(store, 1, 100, 25 * 1000, true);
+    return store;
+}
+
+/* The tables have all of it, though half was written without a sync. */
+static struct store *open_unsynced(const char *folder)
+{
+    char error[512], *checkpoint = path_in(folder, "checkpoint");
+    struct store *store = disk_open(folder);
+    uint64_t number;
+    write_batches(store, 1, 10, 1000, true);
+    write_batches(store, 11, 20, 1000, false);
+    CHECK(store_checkpoint(store, checkpoint, &number, error, sizeof error)); /* brings all to the tables */
+    free(checkpoint);
+    return store;
+}
+
+static struct store *open_with_one(const char *folder)
+{
+    struct store *store = disk_open(folder);
+    write_batches(store, 1, 1, 1000, true);
+    return store;
+}
+
+static const struct content {
+    const char *name;
+    struct store *(*open)(const char *folder);
+} contents[] = {
+    {"in log", open_in_log},
+    {"in both", open_with_tables},
+    {"unsynced", open_unsynced},
+    {"one", open_with_one},
+};
+
+static struct store *open_with(const char *name, const char *folder)
+{
+    for (size_t i = 0; i < sizeof contents / sizeof *contents; i++)
+        if (strcmp(contents[i].name, name) == 0) return contents[i].open(folder);
+    ensure(false);
+}
+
+static char *folder_closed(const char *name)
+{
+    char *folder = folder_make();
+    store_close(open_with(name, folder));
+    return folder;
+}
+
+TEST(child_is_killed_behind_its_writes)
+{
+    const char *folder = getenv(CHILD_FOLDER);
+    if (!folder) return;
+    open_with(getenv(CHILD_DURABLE), folder);
+    raise(SIGKILL);
+}
+
+static char *folder_killed(const char *name)
+{
+    char *folder = folder_make();
+    int status;
+    child_end(child_start("child_is_killed_behind_its_writes", folder, name), &status);
+    ensure(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    return folder;
+}
+
 /* *last: its last batch. */
 static char *folder_of(enum shape shape, uint32_t *last)
 {
-    char *folder = folder_make();
     bool has_tables = shape == IN_BOTH_CLOSED || shape == IN_BOTH_KILLED;
-    struct store *store = has_tables ? open_with_tables(folder) : disk_open(folder);
-    *last = has_tables ? 90 : 100;
-    if (!has_tables) write_batches(store, 1, 100, 25 * 1000, true);
-    char *killed = folder_copy(folder);
-    store_close(store);
     bool is_killed = shape == IN_LOG_KILLED || shape == IN_BOTH_KILLED;
-    folder_remove(is_killed ? folder : killed);
-    return is_killed ? killed : folder;
+    const char *name = has_tables ? "in both" : "in log";
+    *last = has_tables ? 90 : 100;
+    return is_killed ? folder_killed(name) : folder_closed(name);
 }
 
 struct segments {
@@ -306,21 +371,13 @@ TEST(a_log_that_was_shortened_behind_a_kill_is_refused_where_that_can_be_shown)
 /* The tables have what the log lost: it was written without a sync, and the folder says so. */
 TEST(a_log_that_lost_what_was_not_synced_opens_with_what_the_tables_have)
 {
-    char *folder = folder_make(), error[512];
-    struct store *store = disk_open(folder);
-    write_batches(store, 1, 10, 1000, true);
-    write_batches(store, 11, 20, 1000, false);
-    uint64_t number;
-    char *link = path_in(folder, "checkpoint");
-    CHECK(store_checkpoint(store, link, &number, error, sizeof error)); /* brings all to the tables */
-    char *killed = folder_copy(folder);
-    store_close(store);
+    char *folder = folder_closed("unsynced"), *killed = folder_killed("unsynced");
     shorten(killed, 13);
     for (int life = 0; life < 3; life++) {
         char *copy = folder_copy(killed);
         CHECK_INT(opened(copy, true, ""), 20);
         for (int i = 0; i < life; i++) CHECK_INT(opened(copy, false, ""), 20);
-        store = disk_open(copy);
+        struct store *store = disk_open(copy);
         write_batches(store, 21, 25, 1000, life != 1);
         store_close(store);
         CHECK_INT(opened(copy, true, ""), 25);
@@ -333,7 +390,6 @@ TEST(a_log_that_lost_what_was_not_synced_opens_with_what_the_tables_have)
     /* After an end in order everything was synced. */
     shorten(folder, 13);
     CHECK(is_refused(folder, "ends with batch 12, and had 20"));
-    free(link);
     folder_remove(folder);
 }
 
@@ -341,22 +397,17 @@ TEST(a_log_that_lost_what_was_not_synced_opens_with_what_the_tables_have)
 TEST(a_folder_whose_first_batch_was_not_written_yet_opens)
 {
     for (int has_word = 0; has_word < 4; has_word++) {
-        char *folder = folder_make();
-        struct store *store = disk_open(folder);
-        write_batches(store, 1, 1, 1000, true);
-        char *killed = folder_copy(folder), *copied = path_in(killed, "quipu");
-        store_close(store);
+        char *killed = folder_killed("one"), *copied = path_in(killed, "quipu");
         shorten(killed, 1);
         /* The word is there, its bytes are not, its size is not either. */
         if (has_word == 1) ensure(truncate(copied, 21) == 0 && truncate(copied, 40) == 0);
         if (has_word == 2) ensure(truncate(copied, 21) == 0);
-        store = has_word == 3 ? NULL : disk_open(killed);
-        if (store) {
+        if (has_word != 3) {
+            struct store *store = disk_open(killed);
             write_batches(store, 1, 3, 1000, true);
             store_close(store);
             CHECK_INT(opened(killed, true, ""), 3);
-        }
-        if (has_word == 3) { /* half of a word is damage: it lies within one sector */
+        } else { /* half of a word is damage: it lies within one sector */
             ensure(truncate(copied, 60) == 0);
             char error[512] = "";
             struct store_options options = {.folder = killed};
@@ -365,7 +416,6 @@ TEST(a_folder_whose_first_batch_was_not_written_yet_opens)
         }
         free(copied);
         folder_remove(killed);
-        folder_remove(folder);
     }
 }
 
