@@ -120,8 +120,8 @@ def test_no_more_run_at_a_time_than_the_concurrency_says(place, tmp_path, unused
 
 def test_a_claim_is_beaten_while_the_function_runs(here, tmp_path, unused_name):
     name, function = unused_name, Function(here.functions, tmp_path, unused_name, SEND)
-    here.ok("PUT", f"/v1/work/{name}", {"each": name, "lease": "400ms"})
-    here.submit(name, "a", {"slow": 1.5})
+    here.ok("PUT", f"/v1/work/{name}", {"each": name, "lease": "4s"})
+    here.submit(name, "a", {"slow": 5})
     unit = here.end(name, "a")
     assert (unit["state"], unit["attempts"], len(function.events())) == ("DONE", 1, 1)
 

@@ -135,7 +135,7 @@ static void made_free(struct made *made)
 
 static void await(struct made *made)
 {
-    for (int i = 0; i < 10000 && !made->done; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && !made->done; i++) sleep_ms(1);
     CHECK_INT(made->done, 1);
 }
 
@@ -381,7 +381,7 @@ TEST(client_close_ends_what_is_under_way)
         if (i == 0) many[i].call.done = begin_again;
         client_begin(client, &many[i].call);
     }
-    for (int i = 0; i < 5000 && served_count < 2; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && served_count < 2; i++) sleep_ms(1);
     client_close(client);
     for (int i = 0; i < 8; i++) {
         CHECK_INT(many[i].done, 1);

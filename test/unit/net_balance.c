@@ -7,7 +7,6 @@
 #include "unit/test.h"
 
 #define REQUEST(path) "GET " path " HTTP/1.1\r\nHost: h\r\n\r\n"
-#define TRIES         60000
 
 enum { CLIENTS = 32 };
 
@@ -21,7 +20,7 @@ static void connect_all(struct testing *testing, int fds[])
     const struct net_stats *stats = net_server_stats(testing->server);
     uint64_t total = stats_read(&stats->connections_total) + CLIENTS;
     for (int i = 0; i < CLIENTS; i++) fds[i] = client_connect(testing->port);
-    for (int i = 0; i < TRIES && stats_read(&stats->connections_total) < total; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(&stats->connections_total) < total; i++) sleep_ms(1);
     CHECK_INT(stats_read(&stats->connections_total), total);
 }
 
@@ -32,7 +31,7 @@ static unsigned connections_of(const struct testing *testing, unsigned loop)
 
 static void await_connections(const struct testing *testing, unsigned loop, unsigned count)
 {
-    for (int i = 0; i < TRIES && connections_of(testing, loop) != count; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && connections_of(testing, loop) != count; i++) sleep_ms(1);
     CHECK_INT(connections_of(testing, loop), count);
 }
 
@@ -56,7 +55,7 @@ static bool are_even(const struct testing *testing)
 static void ask_until_even(const struct testing *testing, int fds[], int step)
 {
     CHECK(!are_even(testing));
-    for (int i = 0; i < TRIES && !are_even(testing); i++)
+    for (int i = 0; i < TEST_WAIT_MS && !are_even(testing); i++)
         ask(fds, step, i % 2 ? REQUEST("/later") : REQUEST("/turn"));
     CHECK(are_even(testing));
     CHECK(stats_read(&net_server_stats(testing->server)->moved) > 0);
@@ -102,7 +101,7 @@ TEST(net_connections_dealt_by_a_stale_count_are_spread_again)
     testing_start(&testing, two_threads);
     connect_all(&testing, before);
     client_send(before[1], REQUEST("/hold"));
-    for (int i = 0; i < TRIES && !most; i++) {
+    for (int i = 0; i < TEST_WAIT_MS && !most; i++) {
         testing_loop_share(2, &most, &least);
         sleep_ms(1);
     }
@@ -127,7 +126,7 @@ TEST(net_busy_connections_are_spread)
     bool is_spread = false;
     testing_start(&testing, two_threads);
     connect_all(&testing, fds);
-    for (int i = 0; i < TRIES && !is_spread; i++) {
+    for (int i = 0; i < TEST_WAIT_MS && !is_spread; i++) {
         ask(fds, 2, REQUEST("/echo"));
         is_spread = connections_of(&testing, 1) >= CLIENTS / 2 + CLIENTS / 4;
     }

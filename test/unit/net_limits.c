@@ -150,7 +150,7 @@ TEST(net_large_requests_together_are_bounded)
         client_send_bytes(fds[i], body, BODY - 1);
     }
     const struct net_stats *stats = net_server_stats(testing.server);
-    for (int i = 0; i < 5000 && stats_read(&stats->refused) == 0; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(&stats->refused) == 0; i++) sleep_ms(1);
     for (int i = 0; i < CLIENTS; i++) {
         client_send_bytes(fds[i], body, 1);
         CHECK(client_read(fds[i], &reply));
@@ -233,9 +233,9 @@ TEST(net_client_that_does_not_take_its_reply)
     const struct net_stats *stats = net_server_stats(testing.server);
     int fd = client_connect(testing.port);
     client_send(fd, "GET /repeat?20000000 HTTP/1.1\r\n" HOST "\r\n");
-    for (int i = 0; i < 60000 && stats_read(&stats->timeouts) == 0; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(&stats->timeouts) == 0; i++) sleep_ms(1);
     CHECK_INT(stats_read(&stats->timeouts), 1);
-    for (int i = 0; i < 60000 && stats_read(&stats->connections_open); i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(&stats->connections_open); i++) sleep_ms(1);
     CHECK_INT(stats_read(&stats->connections_open), 0);
     close(fd);
     testing_end(&testing);

@@ -190,7 +190,7 @@ static void flood_start(struct testing *testing, testing_adjust *adjust, size_t 
 
 static void flood_await(void)
 {
-    for (int i = 0; i < 10000 && !flood.given_up; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && !flood.given_up; i++) sleep_ms(1);
     CHECK(flood.given_up);
     CHECK(flood.left);
 }
@@ -311,7 +311,7 @@ TEST(net_client_left_is_seen)
             shutdown(fd, SHUT_WR);
         else
             close(fd);
-        for (int k = 0; k < 60000 && !watched_left; k++) sleep_ms(1);
+        for (int k = 0; k < TEST_WAIT_MS && !watched_left; k++) sleep_ms(1);
         CHECK(watched_left);
         if (i == 2) close(fd);
     }

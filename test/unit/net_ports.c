@@ -54,7 +54,7 @@ static void named_open(struct named *named, struct net_server *server, const cha
 static void named_close(struct named *named)
 {
     net_port_close(named->port, on_closed);
-    for (int i = 0; i < 5000 && !named->closed; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && !named->closed; i++) sleep_ms(1);
     CHECK_INT(named->closed, 1);
 }
 

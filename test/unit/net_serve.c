@@ -336,8 +336,8 @@ TEST(net_client_leaves_in_mid_request)
         client_send(fd, beginnings[i]);
         close(fd);
     }
-    for (int i = 0; i < 1000 && stats_read(&stats->connections_total) < 3; i++) sleep_ms(1);
-    for (int i = 0; i < 1000 && stats_read(&stats->connections_open) > 0; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(&stats->connections_total) < 3; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(&stats->connections_open) > 0; i++) sleep_ms(1);
     CHECK_INT(stats_read(&stats->connections_open), 0);
     CHECK_INT(stats_read(&stats->refused), 0);
     testing_end(&testing);

@@ -14,7 +14,7 @@
 
 static void await(const _Atomic uint64_t *counter, uint64_t wanted)
 {
-    for (int i = 0; i < 60000 && stats_read(counter) != wanted; i++) sleep_ms(1);
+    for (int i = 0; i < TEST_WAIT_MS && stats_read(counter) != wanted; i++) sleep_ms(1);
     CHECK_INT(stats_read(counter), wanted);
 }
 
