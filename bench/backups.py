@@ -163,7 +163,7 @@ def measure(bench):
 
 
 def target_rows(results):
-    found = results.get("backups")
+    found = results.get("backups") or None
     return [report.target_row("writers beside whole copies / alone", found and found["share"]["copies"],
                               SHARE_BESIDE_COPIES, " x", True),
             report.target_row("a follower's lag, at most", found and found["lag"]["seconds"]["most"], LAG_SECONDS, " s",
