@@ -18,8 +18,8 @@ ITEM_LOG_BYTES = 300  # of one of the benchmark's items, with its key
 RESTART_ITEMS = LOG_BYTES // ITEM_LOG_BYTES // 50 * 50
 LOAD_CONNECTIONS = 64
 LOAD_SECONDS_MAX = 600
-# The server empties its log at 256 MB. A batch takes at least a block of 4 KB of it, and a counter nothing else: so this
-# is the most batches that a start may have to read back.
+# The server empties its log at 256 MB. A batch takes at least a block of 4 KB of it, and a counter's takes no more: so
+# this is the most batches that a start may have to read back.
 FULL_LOG_BYTES = 224 * 1024 * 1024
 FULL_LOG = "Quipu, its log at the limit"
 
