@@ -113,7 +113,8 @@ static bool judge_once(const struct judgement *judgement)
 
 enum part { PART_FIRST, PART_AGAIN, PART_ONCE };
 
-/* Runs a part of a judgement in a child. Its output goes to *words. */
+/* Runs a part of a judgement in a child. Its output goes to *words; the number that the first part saw stands in its
+ * last line, since the store may tell its owner of a folder that it has mended. */
 static bool in_child(const struct judgement *judgement, enum part part, uint32_t *number, char *words,
                      size_t words_len)
 {
@@ -130,7 +131,7 @@ static bool in_child(const struct judgement *judgement, enum part part, uint32_t
         bool right = part == PART_FIRST   ? judge_first(judgement, number)
                      : part == PART_AGAIN ? judge_again(judgement, *number)
                                           : judge_once(judgement);
-        if (right && part == PART_FIRST) printf("%u", *number);
+        if (right && part == PART_FIRST) printf("\n%u", *number);
         fflush(stdout);
         _exit(right ? 0 : 1);
     }
@@ -143,7 +144,8 @@ static bool in_child(const struct judgement *judgement, enum part part, uint32_t
     int status;
     ensure(waitpid(child, &status, 0) == child);
     if (WIFSIGNALED(status)) snprintf(words + len, words_len - len, "DIED of signal %d\n", WTERMSIG(status));
-    if (part == PART_FIRST) *number = (uint32_t)strtoul(words, NULL, 10);
+    const char *last = strrchr(words, '\n');
+    if (part == PART_FIRST) *number = last ? (uint32_t)strtoul(last + 1, NULL, 10) : 0;
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
