@@ -88,9 +88,11 @@ export async function changes({el, route, table, signal, reopen}) {
         shell('quipu', 'tail', name),
     ]);
 
+    // What one sees of a record, not the digits of its time and number.
+    const wordsOf = ({kind, keys, old, new: now}) => print({kind, keys, old, new: now}, 0).toLowerCase();
     const fits = record =>
         (!query.kind || record.kind === query.kind) &&
-        (!query.filter || print(record, 0).toLowerCase().includes(query.filter.toLowerCase()));
+        (!query.filter || wordsOf(record).includes(query.filter.toLowerCase()));
     const elements = new WeakMap(); // record → its line
     function draw() {
         const shown = records.filter(fits).slice(0, SHOWN);
