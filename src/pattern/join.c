@@ -1,6 +1,7 @@
 /* Parties: one per topic that somebody leads just now. Those who wait stand in the order in which they came,
  * and the next round takes as many of them, from the first, as one round holds. It begins when the one before it is
- * over, so that it gathers as many as came meanwhile. */
+ * over, so that it gathers as many as came meanwhile. Who of them leads makes no difference to them, but to the time
+ * that it takes: one whose thread has just ended the round before need not be woken. */
 #include "pattern/join.h"
 
 #include <stdlib.h>
@@ -53,28 +54,30 @@ bool joins_begin(struct joins *joins, struct seat *seat)
     return leads;
 }
 
-/* The first of those who wait leads as many behind it as fit. */
-static struct seat *round_begin(struct party *party)
+/* The first of those who wait, as many as fit, make the next round. */
+static struct seat *round_begin(struct party *party, const void *thread)
 {
-    struct seat *leader = party->waiting, **end = &leader->next;
-    struct flow *flow = leader->flow;
-    size_t bytes = flow->share.bytes;
-    flow->follower_count = 0;
-    for (struct seat *seat = leader->next; seat; seat = seat->next) {
+    struct seat *members = party->waiting, **leads = &members, **end = &members->next;
+    size_t bytes = members->flow->share.bytes, follower_count = 0, count = 0;
+    for (struct seat *seat = members->next; seat; seat = seat->next) {
         bytes += seat->flow->share.bytes;
         if (bytes > FLOW_ROUND_BYTES) break;
+        if ((*leads)->thread != thread && seat->thread == thread) leads = end;
         end = &seat->next;
-        flow->follower_count++;
+        follower_count++;
     }
     party->waiting = *end;
     if (!party->waiting) party->waiting_end = &party->waiting;
     *end = NULL;
-    leader->followers = leader->next;
+    struct seat *leader = *leads;
+    *leads = leader->next;
     leader->next = NULL;
+    leader->followers = members;
+    struct flow *flow = leader->flow;
     flow->leads = true;
-    flow->followers = arena_array(flow->arena, struct flow *, flow->follower_count);
-    size_t count = 0;
-    for (struct seat *seat = leader->followers; seat; seat = seat->next) flow->followers[count++] = seat->flow;
+    flow->follower_count = follower_count;
+    flow->followers = arena_array(flow->arena, struct flow *, follower_count);
+    for (struct seat *seat = members; seat; seat = seat->next) flow->followers[count++] = seat->flow;
     return leader;
 }
 
@@ -89,7 +92,7 @@ struct seat *joins_end(struct joins *joins, struct seat *leader, int status, str
         seat->party = NULL;
     }
     pthread_mutex_lock(&joins->lock);
-    *next = party->waiting ? round_begin(party) : NULL;
+    *next = party->waiting ? round_begin(party, leader->thread) : NULL;
     if (!*next) {
         *party_find(joins, party->topic) = party->next;
         free(party);

@@ -16,6 +16,7 @@ struct seat {
     struct party *party; /* NULL: in none */
     struct seat *next;   /* who waits behind it, or follows the same leader */
     struct seat *followers;
+    const void *thread; /* by which its flow goes on; NULL: by any */
 };
 
 struct joins {
@@ -29,8 +30,9 @@ void joins_close(struct joins *joins);
 /* The flow wants to join. True: it leads, and goes on at once. False: it waits until joins_end hands it out.
  */
 bool joins_begin(struct joins *joins, struct seat *seat);
-/* The leader's round is over: answers those who followed, as a list, and in *next who leads now (NULL:
- * nobody waits), with its followers filled. `status`: how the leader ended, 0 when it went well. */
+/* The leader's round is over: answers those who followed, as a list, and in *next who leads now (NULL: nobody waits),
+ * with its followers filled: one of the same thread as the leader where there is one, which can begin at once.
+ * `status`: how the leader ended, 0 when it went well. */
 struct seat *joins_end(struct joins *joins, struct seat *leader, int status, struct seat **next);
 
 #endif

@@ -424,12 +424,12 @@ static void round_end(struct run *run, int status)
     run->flow.disbands = false;
     if (!run->seat.party) return;
     followers = joins_end(&run->server->joins, &run->seat, status, &next);
+    if (next) seat_is_ready(next); /* before the others: they are answered while its write is under way */
     while (followers) {
         struct seat *seat = followers;
         followers = seat->next;
         seat_is_ready(seat);
     }
-    if (next) seat_is_ready(next);
 }
 
 /* True when it leads. Who counts its cost, or acts for a function, does everything itself. */
@@ -437,6 +437,7 @@ static bool join_begin(struct run *run)
 {
     bool is_alone = run->flow.tells_cost || !run->rest || run->rest->cause.len;
     run->seat.flow = &run->flow;
+    run->seat.thread = run->host ? run->host->turn(run->rest) : NULL;
     if (!is_alone && !joins_begin(&run->server->joins, &run->seat)) return false;
     flow_next(&run->flow, clock_now_ms(run->server->pattern->clock), NULL);
     return true;
@@ -510,8 +511,10 @@ static void run_drive(struct run *run, struct dynamo_turn *turn)
         if (run->flow.disbands) round_end(run, 0);
         switch (run->flow.want) {
         case FLOW_CALL:
-            if (!call_begin(run, turn)) return;
-            break;
+            if (call_begin(run, turn)) break;
+            /* Others wait for it, and what this turn has to do besides need not be waited for. */
+            if (run->seat.party && run->flow.follower_count) dynamo_turn_end(run->server->pattern->dynamo, turn);
+            return;
         case FLOW_PAUSE:
         case FLOW_WATCH:
             if (is_gone(run)) { /* since it has waited the last time */

@@ -45,6 +45,31 @@ TEST(join_leads_rounds_in_order)
     arena_free(&arena);
 }
 
+/* Who is in a round, and what it holds, does not depend on who leads it. */
+TEST(join_is_led_by_the_thread_that_ends_the_round_before)
+{
+    enum { SEATS = 6 };
+    static const int threads[SEATS] = {1, 2, 2, 1, 2, 1};
+    static const int percents[SEATS] = {1, 30, 30, 30, 30, 30};
+    struct joins joins;
+    struct arena arena = {0};
+    struct flow flows[SEATS];
+    struct seat seats[SEATS], *next;
+    joins_open(&joins);
+    for (int i = 0; i < SEATS; i++) {
+        seat_make(&seats[i], &flows[i], &arena, 7, (size_t)percents[i]);
+        seats[i].thread = &threads[threads[i]];
+        joins_begin(&joins, &seats[i]);
+    }
+    joins_end(&joins, &seats[0], 0, &next);
+    CHECK(next == &seats[3] && flows[3].leads && flows[3].follower_count == 2);
+    CHECK(flows[3].followers[0] == &flows[1] && flows[3].followers[1] == &flows[2]);
+    CHECK(joins_end(&joins, &seats[3], 0, &next) == &seats[1]);
+    CHECK(next == &seats[5] && joins_end(&joins, &seats[5], 0, &next) == &seats[4] && !next);
+    joins_close(&joins);
+    arena_free(&arena);
+}
+
 /* ---- appends that are served beside each other ---- */
 
 #define CALLERS 8
