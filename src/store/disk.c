@@ -290,6 +290,19 @@ static bool refuse_damage(const struct opening *opening, const char *what)
     return refuse_damage_from(opening, what, 0);
 }
 
+/* Once. Not before damage would have been found in what is on disk: a damaged folder is left as it is. */
+static bool settle(struct opening *opening)
+{
+    const struct disk *disk = opening->disk;
+    if (disk->read_only || journal_unsettled(disk->journal) == UINT64_MAX) return true;
+    bool is_named = folder_settle(&disk->folder);
+    if (is_named && journal_settle(disk->journal)) return true;
+    opening->failed = true;
+    snprintf(opening->error, opening->error_len, "the data folder %s cannot be written: %s",
+             disk->folder.path, is_named ? journal_error(disk->journal) : strerror(errno));
+    return false;
+}
+
 /* A batch that RocksDB has not got yet. */
 static bool replay_one(void *context, const struct journal_batch *found)
 {
@@ -302,6 +315,7 @@ static bool replay_one(void *context, const struct journal_batch *found)
         opening->failed = true;
         return refuse_damage_from(opening, what, found->number);
     }
+    if (found->number >= journal_unsettled(disk->journal) && !settle(opening)) return false;
     struct rocks_mark mark = {journal_id(disk->journal), found->number};
     bool fine = disk->read_only ? store_write(disk->content, &batch, false) == STORE_OK
                                 : rocks_write(disk->content, &batch, mark) == ROCKS_OK;
@@ -402,7 +416,8 @@ static bool journal_attach(struct opening *opening)
         snprintf(what, sizeof what, "%s belongs to another data folder", disk->folder.journal_path);
         return refuse_damage(opening, what);
     }
-    return journal_is_long_enough(opening) && replay(opening) && note_what_is_there(opening);
+    return journal_is_long_enough(opening) && replay(opening) && settle(opening) &&
+           note_what_is_there(opening);
 }
 
 bool disk_begin_log(struct store *rocks, char *error, size_t error_len)

@@ -184,7 +184,7 @@ static void began(struct journal *journal)
 enum journal_result journal_begin(struct journal *journal, size_t payload_len)
 {
     enum journal_result result = journal->failed ? JOURNAL_FAILED : JOURNAL_OK;
-    ensure(!journal->read_only && payload_len <= FRAME_PAYLOAD_MOST);
+    ensure(journal->is_settled && payload_len <= FRAME_PAYLOAD_MOST);
     while (result == JOURNAL_OK && !journal->active.serial)
         result = switch_segment(journal, frame_bytes((uint32_t)payload_len));
     return result;
@@ -194,7 +194,7 @@ enum journal_result journal_append(struct journal *journal, struct slice payload
                                    bool durable)
 {
     const struct journal_files *files = journal->files;
-    ensure(!journal->read_only && payload.len <= FRAME_PAYLOAD_MOST);
+    ensure(journal->is_settled && payload.len <= FRAME_PAYLOAD_MOST);
     if (journal->failed) return JOURNAL_FAILED;
     uint64_t room = frame_bytes((uint32_t)payload.len);
     while (!journal->active.serial || journal->must_switch ||
@@ -249,7 +249,7 @@ void journal_skip_to(struct journal *journal, uint64_t number)
 
 void journal_end(struct journal *journal)
 {
-    bool is_open = !journal->read_only && !journal->failed && journal->active.serial && !journal->must_switch;
+    bool is_open = journal->is_settled && !journal->failed && journal->active.serial && !journal->must_switch;
     if (!is_open || journal->has_closed || journal_sync(journal) != JOURNAL_OK) return;
     /* The last block is for END. A log that is not closed is no worse, only slower to open. */
     if (journal->at + 2 * JOURNAL_BLOCK <= journal->active.bytes) write_mark(journal, FRAME_CLOSE);

@@ -9,7 +9,11 @@ static struct journal *open_on(struct disk *disk, char error[512])
     struct journal_options options = {
         .folder = "data/journal", .files = &disk->table, .segment_bytes = SMALL, .id = 7};
     error[0] = '\0';
-    return journal_open(&options, error, 512);
+    struct journal *journal = journal_open(&options, error, 512);
+    if (!journal || journal_settle(journal)) return journal;
+    snprintf(error, 512, "%s", journal_error(journal));
+    journal_abandon(journal);
+    return NULL;
 }
 
 static struct journal *must_open(struct disk *disk)
