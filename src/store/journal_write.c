@@ -112,15 +112,18 @@ static int make_next(struct journal *journal, uint64_t room)
     return 0;
 }
 
-static bool has_next(const struct journal *journal)
+/* Whether a segment behind the active one has so much room. */
+static bool has_next(const struct journal *journal, uint64_t room)
 {
-    return journal->active.serial ? journal->count > journal->current + 1 : journal->count > 0;
+    for (size_t i = journal->active.serial ? journal->current + 1 : 0; i < journal->count; i++)
+        if (journal->segments[i].bytes >= room + 2 * JOURNAL_BLOCK) return true;
+    return false;
 }
 
 bool journal_prepare(struct journal *journal)
 {
     pthread_mutex_lock(&journal->lock);
-    bool made = journal->is_preparing || has_next(journal) || make_next(journal, 0) == 0;
+    bool made = journal->is_preparing || has_next(journal, 0) || make_next(journal, 0) == 0;
     pthread_mutex_unlock(&journal->lock);
     return made;
 }
@@ -143,13 +146,14 @@ static int write_mark(struct journal *journal, enum frame_kind kind)
     return failure ? failure : files->sync(files->self, journal->active.file);
 }
 
-/* Goes on in the next segment. */
+/* Goes on in the next segment, when that or one behind it has so much room: else the prepared one stays for smaller
+ * batches. */
 static enum journal_result switch_segment(struct journal *journal, uint64_t room)
 {
     int failure = 0;
     pthread_mutex_lock(&journal->lock);
     while (journal->is_preparing) pthread_cond_wait(&journal->prepared, &journal->lock);
-    if (!has_next(journal)) failure = make_next(journal, room);
+    if (!has_next(journal, room)) failure = make_next(journal, room);
     pthread_mutex_unlock(&journal->lock);
     if (failure && is_full_disk(failure)) {
         journal_fail(journal, "%s: there is no room for the next segment: %s", journal->folder,

@@ -214,6 +214,30 @@ TEST(a_full_disk_changes_nothing_and_goes_on_when_there_is_room)
     disk_free(disk);
 }
 
+/* There is room for a segment of the usual size, and not for the batch: what is smaller can be written still. */
+TEST(a_batch_that_is_too_large_for_the_disk_leaves_the_room_to_smaller_ones)
+{
+    struct disk *disk = disk_new();
+    struct journal *journal = must_open(disk);
+    char *large = must_zero(1, 4 * SMALL);
+    append_many(journal, 3);
+    CHECK(journal_prepare(journal));
+    disk->room = 2 * SMALL;
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(journal_append(journal, (struct slice){large, 4 * SMALL}, 1, true), JOURNAL_FULL);
+        journal_prepare(journal); /* as who looks for room does */
+    }
+    CHECK_INT(disk->room, 2 * SMALL);
+    append_many(journal, 20);
+    journal_close(journal);
+    journal = must_open(disk);
+    CHECK_INT(journal_last(journal), 23);
+    CHECK(replays(journal, 1));
+    journal_close(journal);
+    free(large);
+    disk_free(disk);
+}
+
 /* ---- reading beside the writer ---- */
 
 /* A reader follows a writer that closes, goes on, releases and makes mistakes: it is given each batch once. */
