@@ -165,6 +165,7 @@ static void await_readers(struct disk_filler *filler)
 void disk_filler_begin(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark)
 {
     ensure(!atomic_load(&filler->is_filling));
+    await_readers(filler);
     store_batch_clear(&filler->batch);
     buf_slice(&filler->batch.entries, buf_view(&batch->entries));
     filler->batch.count = batch->count;
