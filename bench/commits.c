@@ -61,7 +61,7 @@ static struct journal *journal_make(const char *folder, char *path, size_t path_
     if (mkdir(path, 0777) != 0) must(strerror(errno), path);
     struct journal_options options = {.folder = path, .id = 1};
     struct journal *journal = journal_open(&options, error, sizeof error);
-    if (!journal) must(error, path);
+    if (!journal || !journal_settle(journal)) must(error, path);
     return journal;
 }
 

@@ -136,12 +136,14 @@ static enum rocks_result state_of_rocks(struct disk *disk, char *sentence, size_
     return state;
 }
 
-/* The deletions must be on disk before any file is dropped. */
+/* Gives the space of large ranges back. Their deletions must be on disk before any file is dropped. */
 static enum store_result reclaim(struct disk *disk)
 {
+    if (disk_filler_is_filling(&disk->filler) || !rocks_has_cleared(disk->content)) return STORE_OK;
     enum journal_result synced = journal_sync(disk->journal);
     if (synced != JOURNAL_OK) return journal_failed(disk, synced);
-    return rocks_reclaim(disk->content) == ROCKS_OK ? STORE_OK : write_failed(disk, disk->content->refusal);
+    rocks_reclaim(disk->content);
+    return STORE_OK;
 }
 
 /* Before the first batch of the journal, and before the first one without a sync, the folder must know of it: else a
@@ -180,7 +182,7 @@ static enum store_result disk_write(struct store *store, const struct store_batc
     disk->log_is_short = false;
     if (fill(disk, batch, durable) != ROCKS_OK) return write_failed(disk, disk->content->refusal);
     if (journal_wants_next(disk->journal)) disk_keeper_wake(&disk->keeper);
-    return rocks_has_cleared(disk->content) ? reclaim(disk) : STORE_OK;
+    return reclaim(disk);
 }
 
 static enum store_result disk_sync(struct store *store)
@@ -290,6 +292,19 @@ static bool refuse_damage(const struct opening *opening, const char *what)
     return refuse_damage_from(opening, what, 0);
 }
 
+/* Once. Not before damage would have been found in what is on disk: a damaged folder is left as it is. */
+static bool settle(struct opening *opening)
+{
+    const struct disk *disk = opening->disk;
+    if (disk->read_only || journal_unsettled(disk->journal) == UINT64_MAX) return true;
+    bool is_named = folder_settle(&disk->folder);
+    if (is_named && journal_settle(disk->journal)) return true;
+    opening->failed = true;
+    snprintf(opening->error, opening->error_len, "the data folder %s cannot be written: %s",
+             disk->folder.path, is_named ? journal_error(disk->journal) : strerror(errno));
+    return false;
+}
+
 /* A batch that RocksDB has not got yet. */
 static bool replay_one(void *context, const struct journal_batch *found)
 {
@@ -302,6 +317,7 @@ static bool replay_one(void *context, const struct journal_batch *found)
         opening->failed = true;
         return refuse_damage_from(opening, what, found->number);
     }
+    if (found->number >= journal_unsettled(disk->journal) && !settle(opening)) return false;
     struct rocks_mark mark = {journal_id(disk->journal), found->number};
     bool fine = disk->read_only ? store_write(disk->content, &batch, false) == STORE_OK
                                 : rocks_write(disk->content, &batch, mark) == ROCKS_OK;
@@ -402,7 +418,8 @@ static bool journal_attach(struct opening *opening)
         snprintf(what, sizeof what, "%s belongs to another data folder", disk->folder.journal_path);
         return refuse_damage(opening, what);
     }
-    return journal_is_long_enough(opening) && replay(opening) && note_what_is_there(opening);
+    return journal_is_long_enough(opening) && replay(opening) && settle(opening) &&
+           note_what_is_there(opening);
 }
 
 bool disk_begin_log(struct store *rocks, char *error, size_t error_len)

@@ -396,6 +396,14 @@ bool folder_find_journal(const struct folder *folder, bool create, bool *found, 
     return *found;
 }
 
+bool folder_settle(const struct folder *folder)
+{
+    char *parent = path_join(folder->path, "..");
+    bool synced = directory_sync(parent) || errno == EACCES; /* it may be one that we must not read */
+    free(parent);
+    return synced && directory_sync(folder->path);
+}
+
 bool folder_raise_format(struct folder *folder, char *error, size_t error_len)
 {
     struct store_options options = {.folder = folder->path};

@@ -32,6 +32,9 @@ void folder_close(struct folder *folder);
 /* Where the journal's files live: made when it is not there and `create` is set. */
 bool folder_find_journal(const struct folder *folder, bool create, bool *found, char *error,
                          size_t error_len);
+/* What can be seen of its names need not be on disk: the process that made them may have ended before its sync. Brings
+ * them there: its own name, and those in it. False and errno. */
+bool folder_settle(const struct folder *folder);
 /* Writes that into the marker; on disk when it answers. False and errno. */
 bool folder_note_log(struct folder *folder, struct folder_log log);
 /* Reads it from a marker that may be damaged; zeros then. */

@@ -11,6 +11,7 @@
 
 #define SEGMENT_SUFFIX ".journal"
 #define NEW_SUFFIX     ".new"
+#define AGAIN_BYTES    (1024 * 1024) /* written at once */
 
 bool journal_fail(struct journal *journal, const char *format, ...)
 {
@@ -127,6 +128,10 @@ static bool find_end(struct journal *journal)
     struct walk walk = {.segment = &journal->segments[journal->current], .next = journal->next};
     if (newest) walk.next = walk.segment->first;
     enum walk_end end = journal_walk(journal, &walk);
+    journal->doubt.file = walk.segment->file;
+    journal->doubt.from = walk.doubt_at;
+    journal->doubt.to = walk.at;
+    journal->doubt.number = walk.doubt_number;
     if (end == WALK_END) {
         if (newest == journal->count) {
             char name[SEGMENT_NAME_BYTES];
@@ -148,17 +153,6 @@ static bool find_end(struct journal *journal)
     return true;
 }
 
-/* What can be seen need not be on disk yet: the process that wrote a batch, the END before it, or the name of a segment
- * may have ended before its sync. */
-static bool sync_all(struct journal *journal)
-{
-    const struct journal_files *files = journal->files;
-    int failure = files->sync_folder(files->self);
-    for (size_t i = 0; !failure && i < journal->count; i++)
-        failure = files->sync(files->self, journal->segments[i].file);
-    return !failure || journal_fail(journal, "%s cannot be synced: %s", journal->folder, strerror(failure));
-}
-
 /* What was being prepared, or was kept to be used again. */
 static void remove_strays(struct journal *journal)
 {
@@ -176,7 +170,7 @@ static bool open_all(struct journal *journal)
     if (!journal->read_only) remove_strays(journal);
     for (size_t i = 0; i < journal->count; i++)
         if (!open_segment(journal, &journal->segments[i])) return false;
-    return !journal->count || (find_end(journal) && (journal->read_only || sync_all(journal)));
+    return !journal->count || find_end(journal);
 }
 
 static void journal_free(struct journal *journal)
@@ -219,6 +213,39 @@ struct journal *journal_open(const struct journal_options *options, char *error,
     snprintf(error, error_len, "%s", journal->error);
     journal_free(journal);
     return NULL;
+}
+
+/* Where the sync of a batch failed the system takes its pages for clean: they can be seen, no later sync writes them,
+ * and a power cut takes them away. So they are written once more. */
+static int write_again(const struct journal *journal)
+{
+    const struct journal_files *files = journal->files;
+    char *bytes = must_alloc(AGAIN_BYTES);
+    int failure = 0;
+    for (uint64_t at = journal->doubt.from, len; !failure && at < journal->doubt.to; at += len) {
+        len = journal->doubt.to - at < AGAIN_BYTES ? journal->doubt.to - at : AGAIN_BYTES;
+        failure = files->read(files->self, journal->doubt.file, bytes, (size_t)len, at);
+        if (!failure) failure = files->write(files->self, journal->doubt.file, bytes, (size_t)len, at);
+    }
+    free(bytes);
+    return failure;
+}
+
+uint64_t journal_unsettled(const struct journal *journal)
+{
+    return journal->is_settled ? UINT64_MAX : journal->doubt.number;
+}
+
+bool journal_settle(struct journal *journal)
+{
+    const struct journal_files *files = journal->files;
+    ensure(!journal->read_only && !journal->is_settled);
+    int failure = journal->count ? files->sync_folder(files->self) : 0;
+    if (!failure) failure = write_again(journal);
+    for (size_t i = 0; !failure && i < journal->count; i++)
+        failure = files->sync(files->self, journal->segments[i].file);
+    journal->is_settled = !failure;
+    return !failure || journal_fail(journal, "%s cannot be synced: %s", journal->folder, strerror(failure));
 }
 
 void journal_close(struct journal *journal)

@@ -65,6 +65,13 @@ struct journal_options {
 
 /* Finds where the log ends. NULL and a sentence when it is damaged or cannot be read. */
 struct journal *journal_open(const struct journal_options *options, char *error, size_t error_len);
+/* What can be seen need not be on disk: the process that wrote a batch, the END before it, or the name of a segment may
+ * have ended before its sync, and a sync may have failed. Brings all of it there. Before the first append, and before
+ * anybody has a batch from the unsettled one on; until then nothing is changed. False and a sentence in journal_error.
+ */
+bool journal_settle(struct journal *journal);
+/* The first batch of which nothing shows that it is on disk; behind journal_settle UINT64_MAX. */
+uint64_t journal_unsettled(const struct journal *journal);
 /* Syncs, and marks that the writer has ended in order. */
 void journal_close(struct journal *journal);
 /* Closes it as it is: nothing is written. */

@@ -38,6 +38,14 @@ struct journal {
     struct buf frame;
     char error[512];
 
+    /* of an opening: frames that were found, and of which nothing shows that they were synced */
+    struct {
+        int file;
+        uint64_t from, to;
+        uint64_t number; /* of the first batch there */
+    } doubt;
+    bool is_settled; /* they are */
+
     _Atomic uint64_t published; /* `synced`, for readers */
 
     pthread_mutex_t lock; /* of what follows */
@@ -75,7 +83,9 @@ struct walk {
     journal_visitor *visit; /* NULL: nobody */
     void *context;
     /* answers */
-    uint64_t at;      /* where it has ended */
+    uint64_t at; /* where it has ended */
+    /* of the last frame that was written when all before it had been synced */
+    uint64_t doubt_at, doubt_number;
     int64_t time_ms;  /* of its last batch */
     bool is_closed;   /* its last frame is a CLOSE */
     bool has_remains; /* journal_walk_is_end: frames of the segment stand behind its end */

@@ -66,6 +66,10 @@ static bool take_frame(struct journal *journal, struct walk *walk, const struct 
                  (unsigned long long)walk->next, (unsigned long long)head->number);
         return damaged(journal, walk, what);
     }
+    if (head->synced + 1 >= head->number) {
+        walk->doubt_at = walk->at;
+        walk->doubt_number = head->number;
+    }
     walk->at += frame_bytes(head->length);
     walk->is_closed = head->kind == FRAME_CLOSE;
     if (head->kind == FRAME_END) *end = WALK_END;
@@ -82,7 +86,8 @@ enum walk_end journal_walk(struct journal *journal, struct walk *walk)
     struct buf payload = {0};
     struct frame_head head;
     enum walk_end end = WALK_FAILED;
-    walk->at = JOURNAL_BLOCK;
+    walk->at = walk->doubt_at = JOURNAL_BLOCK;
+    walk->doubt_number = walk->next;
     walk->is_closed = false;
     while (read_frame(journal, walk, &head, &payload)) {
         if (head.kind == FRAME_NONE) end = WALK_TORN;

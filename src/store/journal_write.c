@@ -112,15 +112,18 @@ static int make_next(struct journal *journal, uint64_t room)
     return 0;
 }
 
-static bool has_next(const struct journal *journal)
+/* Whether a segment behind the active one has so much room. */
+static bool has_next(const struct journal *journal, uint64_t room)
 {
-    return journal->active.serial ? journal->count > journal->current + 1 : journal->count > 0;
+    for (size_t i = journal->active.serial ? journal->current + 1 : 0; i < journal->count; i++)
+        if (journal->segments[i].bytes >= room + 2 * JOURNAL_BLOCK) return true;
+    return false;
 }
 
 bool journal_prepare(struct journal *journal)
 {
     pthread_mutex_lock(&journal->lock);
-    bool made = journal->is_preparing || has_next(journal) || make_next(journal, 0) == 0;
+    bool made = journal->is_preparing || has_next(journal, 0) || make_next(journal, 0) == 0;
     pthread_mutex_unlock(&journal->lock);
     return made;
 }
@@ -143,13 +146,14 @@ static int write_mark(struct journal *journal, enum frame_kind kind)
     return failure ? failure : files->sync(files->self, journal->active.file);
 }
 
-/* Goes on in the next segment. */
+/* Goes on in the next segment, when that or one behind it has so much room: else the prepared one stays for smaller
+ * batches. */
 static enum journal_result switch_segment(struct journal *journal, uint64_t room)
 {
     int failure = 0;
     pthread_mutex_lock(&journal->lock);
     while (journal->is_preparing) pthread_cond_wait(&journal->prepared, &journal->lock);
-    if (!has_next(journal)) failure = make_next(journal, room);
+    if (!has_next(journal, room)) failure = make_next(journal, room);
     pthread_mutex_unlock(&journal->lock);
     if (failure && is_full_disk(failure)) {
         journal_fail(journal, "%s: there is no room for the next segment: %s", journal->folder,
@@ -184,7 +188,7 @@ static void began(struct journal *journal)
 enum journal_result journal_begin(struct journal *journal, size_t payload_len)
 {
     enum journal_result result = journal->failed ? JOURNAL_FAILED : JOURNAL_OK;
-    ensure(!journal->read_only && payload_len <= FRAME_PAYLOAD_MOST);
+    ensure(journal->is_settled && payload_len <= FRAME_PAYLOAD_MOST);
     while (result == JOURNAL_OK && !journal->active.serial)
         result = switch_segment(journal, frame_bytes((uint32_t)payload_len));
     return result;
@@ -194,7 +198,7 @@ enum journal_result journal_append(struct journal *journal, struct slice payload
                                    bool durable)
 {
     const struct journal_files *files = journal->files;
-    ensure(!journal->read_only && payload.len <= FRAME_PAYLOAD_MOST);
+    ensure(journal->is_settled && payload.len <= FRAME_PAYLOAD_MOST);
     if (journal->failed) return JOURNAL_FAILED;
     uint64_t room = frame_bytes((uint32_t)payload.len);
     while (!journal->active.serial || journal->must_switch ||
@@ -249,7 +253,7 @@ void journal_skip_to(struct journal *journal, uint64_t number)
 
 void journal_end(struct journal *journal)
 {
-    bool is_open = !journal->read_only && !journal->failed && journal->active.serial && !journal->must_switch;
+    bool is_open = journal->is_settled && !journal->failed && journal->active.serial && !journal->must_switch;
     if (!is_open || journal->has_closed || journal_sync(journal) != JOURNAL_OK) return;
     /* The last block is for END. A log that is not closed is no worse, only slower to open. */
     if (journal->at + 2 * JOURNAL_BLOCK <= journal->active.bytes) write_mark(journal, FRAME_CLOSE);

@@ -45,7 +45,7 @@ static const char *const call_names[CALLS] = {"read", "write", "sync", "size", "
 static struct {
     enum call call;
     unsigned long number;
-    int failure;
+    int failure; /* 0: the process ends */
     bool goes_on;
 } fault = {.call = CALLS};
 static unsigned long calls[CALLS];
@@ -71,6 +71,7 @@ static bool fails(enum call call)
     if (fault.call != call || calls[call] < fault.number || (calls[call] > fault.number && !fault.goes_on))
         return false;
     record((struct trace_record){.kind = TRACE_FAULT}, call_names[call], strlen(call_names[call]) + 1, NULL);
+    if (!fault.failure) _exit(CUT_KILLED);
     errno = fault.failure;
     return true;
 }
@@ -84,7 +85,7 @@ static void read_fault(char *words)
     for (int i = 0; i < CALLS; i++)
         if (!strcmp(name, call_names[i])) fault.call = (enum call)i;
     fault.number = strtoul(number, NULL, 10);
-    fault.failure = !strcmp(error, "ENOSPC") ? ENOSPC : EIO;
+    fault.failure = !strcmp(error, "KILL") ? 0 : !strcmp(error, "ENOSPC") ? ENOSPC : EIO;
     fault.goes_on = strtok_r(NULL, ":", &rest) != NULL;
 }
 
@@ -331,22 +332,30 @@ static off_t position(int file)
                                                 : (off_t)syscall(SYS_lseek, file, 0, SEEK_CUR);
 }
 
-/* `at` below 0: at the file's position. flags: of pwritev2. */
+/* `at` below 0: at the file's position. flags: of pwritev2. A write that syncs is a sync, too: where that fails, what
+ * it wrote can be seen. */
 static ssize_t write_any(int file, const struct iovec *pieces, int count, off_t at, int flags)
 {
     pthread_mutex_lock(&lock);
     uint64_t to = (uint64_t)(at < 0 ? position(file) : at);
     bool synced = is_synced[file] || flags & (RWF_DSYNC | RWF_SYNC);
     ssize_t put = -1;
-    if (!fails(CALL_WRITE)) put = syscall(SYS_pwritev2, file, pieces, (long)count, (long)at, 0L, (long)flags);
+    bool is_lost = false;
+    int failure = 0;
+    if (!fails(CALL_WRITE)) {
+        is_lost = synced && fails(CALL_SYNC);
+        failure = errno;
+        if (is_lost) flags &= ~(RWF_DSYNC | RWF_SYNC);
+        put = syscall(SYS_pwritev2, file, pieces, (long)count, (long)at, 0L, (long)flags);
+    }
     size_t left = put > 0 ? (size_t)put : 0;
-    int failure = errno;
+    if (!is_lost) failure = errno;
     for (int i = 0; left && i < count; i++) {
         size_t len = pieces[i].iov_len < left ? pieces[i].iov_len : left;
         bool zeros = is_zero(pieces[i].iov_base, len);
         record((struct trace_record){.kind = zeros ? TRACE_ZEROS : TRACE_WRITE,
                                      .file = file,
-                                     .flags = synced,
+                                     .flags = synced && !is_lost,
                                      .at = to,
                                      .length = len,
                                      .data_bytes = zeros ? 0 : (uint32_t)len},
@@ -354,9 +363,10 @@ static ssize_t write_any(int file, const struct iovec *pieces, int count, off_t 
         to += len;
         left -= len;
     }
+    if (is_lost) record((struct trace_record){.kind = TRACE_SYNC, .file = file, .flags = 1}, NULL, 0, NULL);
     pthread_mutex_unlock(&lock);
     errno = failure;
-    return put;
+    return is_lost ? -1 : put;
 }
 
 static ssize_t write_one(int file, const void *data, size_t len, off_t at)

@@ -13,7 +13,9 @@
 #define CUT_FOLDER "CUT_FOLDER" /* below which files are recorded; its own name is not */
 #define CUT_TRACE  "CUT_TRACE"  /* the file that the trace is appended to */
 #define CUT_SMALL  "CUT_SMALL" /* bytes of RocksDB's memtables, so that little data is flushed and compacted */
-#define CUT_FAIL   "CUT_FAIL"  /* KIND:NUMBER:ERRNO[:on]: which call fails; `on`: and all behind it */
+#define CUT_FAIL                                                                                             \
+    "CUT_FAIL"       /* KIND:NUMBER:ERRNO[:on]: which call fails; `on`: and all behind it. KILL: the end */
+#define CUT_KILLED 9 /* its exit status then */
 #define CUT_COUNT  "CUT_COUNT" /* is set: how often each kind of call was made is printed at the end */
 
 enum trace_kind {

@@ -168,6 +168,7 @@ static void go_on(struct disk *disk)
     if (!journal) return;
     uint64_t last = journal_last(journal);
     bool fits = last < UINT64_MAX - 1000;
+    ensure(journal_settle(journal));
     if (fits) ensure(journal_append(journal, SLICE("more"), 1, true) == JOURNAL_OK);
     journal_close(journal);
     if (!fits) return;

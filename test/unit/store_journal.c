@@ -9,7 +9,11 @@ static struct journal *open_on(struct disk *disk, char error[512])
     struct journal_options options = {
         .folder = "data/journal", .files = &disk->table, .segment_bytes = SMALL, .id = 7};
     error[0] = '\0';
-    return journal_open(&options, error, 512);
+    struct journal *journal = journal_open(&options, error, 512);
+    if (!journal || journal_settle(journal)) return journal;
+    snprintf(error, 512, "%s", journal_error(journal));
+    journal_abandon(journal);
+    return NULL;
 }
 
 static struct journal *must_open(struct disk *disk)
@@ -207,6 +211,30 @@ TEST(a_full_disk_changes_nothing_and_goes_on_when_there_is_room)
     CHECK_INT(journal_last(journal), last + 20);
     CHECK(replays(journal, 1));
     journal_close(journal);
+    disk_free(disk);
+}
+
+/* There is room for a segment of the usual size, and not for the batch: what is smaller can be written still. */
+TEST(a_batch_that_is_too_large_for_the_disk_leaves_the_room_to_smaller_ones)
+{
+    struct disk *disk = disk_new();
+    struct journal *journal = must_open(disk);
+    char *large = must_zero(1, 4 * SMALL);
+    append_many(journal, 3);
+    CHECK(journal_prepare(journal));
+    disk->room = 2 * SMALL;
+    for (int i = 0; i < 5; i++) {
+        CHECK_INT(journal_append(journal, (struct slice){large, 4 * SMALL}, 1, true), JOURNAL_FULL);
+        journal_prepare(journal); /* as who looks for room does */
+    }
+    CHECK_INT(disk->room, 2 * SMALL);
+    append_many(journal, 20);
+    journal_close(journal);
+    journal = must_open(disk);
+    CHECK_INT(journal_last(journal), 23);
+    CHECK(replays(journal, 1));
+    journal_close(journal);
+    free(large);
     disk_free(disk);
 }
 

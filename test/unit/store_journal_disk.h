@@ -18,6 +18,7 @@
 
 struct disk_file {
     char *data, *synced; /* what is seen, and what is on disk for certain */
+    bool *forgot;        /* of a page: a sync of it has failed, and the system takes it for written */
     uint64_t bytes, synced_bytes;
 };
 
@@ -43,6 +44,11 @@ static int disk_step(struct disk *disk)
     if (!disk->fail_at || disk->operations < disk->fail_at) return 0;
     if (disk->fails_once && disk->operations > disk->fail_at) return 0;
     return disk->failure ? disk->failure : EIO;
+}
+
+static size_t disk_pages(uint64_t bytes)
+{
+    return (size_t)((bytes + JOURNAL_BLOCK - 1) / JOURNAL_BLOCK);
 }
 
 static struct disk_name *disk_find(struct disk *disk, const char *name)
@@ -83,6 +89,7 @@ static int disk_open(void *self, const char *name, bool create, bool write, int 
         struct disk_file *fresh = &disk->files[free_file];
         free(fresh->data);
         free(fresh->synced);
+        free(fresh->forgot);
         *fresh = (struct disk_file){0};
         found->file = free_file;
     }
@@ -123,10 +130,32 @@ static int disk_write(void *self, int file, const void *data, size_t len, uint64
         if (disk->room != UINT64_MAX) disk->room -= end - own->bytes;
         own->data = must_realloc(own->data, end);
         memset(own->data + own->bytes, 0, end - own->bytes);
+        size_t pages = disk_pages(own->bytes), more = disk_pages(end) - pages;
+        own->forgot = must_realloc(own->forgot, pages + more);
+        memset(own->forgot + pages, 0, more);
         own->bytes = end;
     }
     if (len) memcpy(own->data + at, data, len);
+    for (uint64_t page = at / JOURNAL_BLOCK; len && page * JOURNAL_BLOCK < end; page++)
+        own->forgot[page] = false;
     return failure;
+}
+
+/* Pages from the first up to the second are written; where that fails, they are forgotten. */
+static void disk_sync_pages(struct disk_file *own, size_t from, size_t to, bool fails)
+{
+    if (!fails && own->synced_bytes < own->bytes) {
+        own->synced = must_realloc(own->synced, own->bytes);
+        memset(own->synced + own->synced_bytes, 0, own->bytes - own->synced_bytes);
+        own->synced_bytes = own->bytes;
+    }
+    for (size_t page = from; page < to; page++) {
+        uint64_t at = (uint64_t)page * JOURNAL_BLOCK;
+        size_t len = own->bytes - at < JOURNAL_BLOCK ? (size_t)(own->bytes - at) : JOURNAL_BLOCK;
+        bool was = at + len <= own->synced_bytes && !memcmp(own->synced + at, own->data + at, len);
+        own->forgot[page] |= fails && !was;
+        if (!own->forgot[page] && !fails) memcpy(own->synced + at, own->data + at, len);
+    }
 }
 
 static int disk_sync(void *self, int file)
@@ -134,13 +163,11 @@ static int disk_sync(void *self, int file)
     struct disk *disk = self;
     struct disk_file *own = &disk->files[file];
     int failure = disk_step(disk);
-    if (failure || !own->bytes) return failure;
-    own->synced = must_realloc(own->synced, own->bytes);
-    memcpy(own->synced, own->data, own->bytes);
-    own->synced_bytes = own->bytes;
-    return 0;
+    disk_sync_pages(own, 0, disk_pages(own->bytes), failure != 0);
+    return failure;
 }
 
+/* It fails before anything was written, or behind that. */
 static int disk_write_durable(void *self, int file, const void *data, size_t len, uint64_t at)
 {
     int failure = disk_write(self, file, data, len, at);
@@ -148,8 +175,9 @@ static int disk_write_durable(void *self, int file, const void *data, size_t len
     struct disk_file *own = &disk->files[file];
     if (failure) return failure;
     ensure(at + len <= own->synced_bytes); /* it is not the call by which files grow */
-    memcpy(own->synced + at, data, len);
-    return disk_step(disk);
+    failure = disk_step(disk);
+    disk_sync_pages(own, (size_t)(at / JOURNAL_BLOCK), disk_pages(at + len), failure != 0);
+    return failure;
 }
 
 static int disk_rename(void *self, const char *from, const char *to)
@@ -200,6 +228,7 @@ static void disk_free(struct disk *disk)
     for (int i = 0; i < DISK_FILES; i++) {
         free(disk->files[i].data);
         free(disk->files[i].synced);
+        free(disk->files[i].forgot);
     }
     free(disk);
 }
@@ -226,6 +255,7 @@ static inline void disk_cut(struct disk *disk, struct random *random)
         own->synced = own->bytes ? must_realloc(own->synced, own->bytes) : own->synced;
         if (own->bytes) memcpy(own->synced, own->data, own->bytes);
         own->synced_bytes = own->bytes;
+        if (own->bytes) memset(own->forgot, 0, disk_pages(own->bytes));
     }
     if (!keeps_names) memcpy(disk->names, disk->synced_names, sizeof disk->names);
     memcpy(disk->synced_names, disk->names, sizeof disk->names);
