@@ -244,9 +244,8 @@ void lane_refused(struct lane *lane, const char *reason);
 void lane_undocumented(struct lane *lane, const char *reason);
 
 /* consume_document.c */
-void put_moment(struct buf *out, int64_t moment_ms);
-void put_document(struct buf *out, const struct lane *lane, uint32_t count, const char *condition,
-                  int64_t now_ms);
+/* "2026-11-15T03:42:06Z" */
+struct slice moment_shown(struct arena *arena, int64_t moment_ms);
 bool put_failure_document(struct lane *lane, uint32_t count, const char *condition);
 
 /* consume_window.c */

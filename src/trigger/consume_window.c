@@ -56,15 +56,15 @@ void window_put_members(struct buf *out, const struct lane *lane)
 {
     const struct tumbling *window = &lane->window;
     int64_t end_ms = window_end_for(lane);
-    buf_text(out, ",\"window\":{\"start\":");
-    put_moment(out, window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms);
-    buf_text(out, ",\"end\":");
-    put_moment(out, end_ms);
-    compose(
-        out,
-        "},'state':%A,'shardId':%s,'eventSourceARN':%A,'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
-        window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
-        buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
+    int64_t start_ms = window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms;
+    struct arena arena = {0};
+    compose(out,
+            ",'window':{'start':%s,'end':%s},'state':%A,'shardId':%s,'eventSourceARN':%A,"
+            "'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
+            moment_shown(&arena, start_ms), moment_shown(&arena, end_ms),
+            window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
+            buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
+    arena_free(&arena);
 }
 
 /* ---- what it answers ---- */
