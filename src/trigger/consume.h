@@ -143,7 +143,7 @@ void record_free(struct record *record);
 
 /* ---- what others tell us to do ---- */
 
-struct order {
+struct command {
     struct task_note note;
     struct consumer *consumer;
     struct mapping *mapping; /* NULL: remove */
@@ -467,7 +467,7 @@ struct consumer {
     bool is_quiet;
     uint64_t quiet_news;
     int64_t quiet_since_us;
-    uint64_t orders_given, orders_done;
+    uint64_t commands_given, commands_done;
     /* The oldest change in hand, or 0: worked out once somebody has asked. */
     _Atomic bool is_oldest_wanted;
     _Atomic int64_t oldest_ms;
@@ -487,7 +487,6 @@ int64_t consumer_step(struct consumer *consumer);
 /* Lets batches under way end and gives leases back; consumer_has_stopped when that is done. */
 void consumer_stop(struct consumer *consumer);
 bool consumer_has_stopped(const struct consumer *consumer);
-void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id);
 int64_t consumer_now_ms(const struct consumer *consumer);
 int64_t consumer_ticks_us(const struct consumer *consumer);
 uint64_t consumer_news(const struct consumer *consumer);

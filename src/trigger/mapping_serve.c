@@ -30,7 +30,7 @@ bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *a
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *entry = mappings_find(mappings, id);
     if (entry) {
-        settings_copy(settings, &entry->settings, arena);
+        settings_copy(settings, entry->mapping->settings, arena);
         view->settings = settings;
         view->state = entry->state;
         view->result = arena_printf(arena, "%s", entry->result).data;
@@ -350,7 +350,7 @@ static void put_list(struct buf *out, struct trigger *trigger, const struct shap
     struct mapping_entry *entry = trigger->mappings->entries;
     buf_text(out, "{\"EventSourceMappings\":[");
     for (; entry; entry = entry->next) {
-        const struct settings *settings = &entry->settings;
+        const struct settings *settings = entry->mapping->settings;
         if (marker.len && slice_compare(settings->id, marker) <= 0) continue;
         if (source.len && !slice_equal(settings->stream_arn, source)) continue;
         if (function.len && !slice_equal(settings->function, function)) continue;

@@ -7,10 +7,10 @@
  *
  * Others that share the tables learn of a new stream by themselves, in less time than it takes them to miss
  * the positions of the old one and make them anew (consume_shards.c). */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cond.h"
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -134,7 +134,7 @@ void watch_invoke(struct watch *watch, struct invocation *invocation)
 static void drop_mapping(struct watches *watches, struct watch *watch)
 {
     if (!watch->mapping) return;
-    consumer_remove(watches->trigger->consumer, watch->mapping->id);
+    consumer_command(watches->trigger->consumer, NULL, watch->mapping->id);
     mapping_release(watch->mapping);
     watch->mapping = NULL;
 }
@@ -166,7 +166,7 @@ static void take_stream(struct watches *watches, struct watch *watch, struct sli
     mapping->watch = watch_keep(watch);
     arena_free(&arena);
     watch->mapping = mapping;
-    consumer_set(watches->trigger->consumer, watch->mapping);
+    consumer_command(watches->trigger->consumer, mapping, mapping->id);
 }
 
 /* Its positions are found by the stream: where that was not found before, it is looked for first. */
@@ -242,13 +242,9 @@ static void *run(void *argument)
     pthread_setname_np(pthread_self(), "quipu-watches");
     for (;;) {
         int64_t next_us = look_at_due(watches);
-        struct timespec until = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
         pthread_mutex_lock(&watches->lock);
         while (!watches->is_closing && !is_any_due(watches, monotonic_us()))
-            if (!watches->list)
-                pthread_cond_wait(&watches->woken, &watches->lock);
-            else if (pthread_cond_timedwait(&watches->woken, &watches->lock, &until) == ETIMEDOUT)
-                break;
+            if (!cond_wait_until(&watches->woken, &watches->lock, watches->list ? next_us : INT64_MAX)) break;
         bool is_closing = watches->is_closing;
         pthread_mutex_unlock(&watches->lock);
         if (is_closing) return NULL;
@@ -310,14 +306,10 @@ void trigger_unwatch(struct trigger *trigger, const char *name)
 struct watches *watches_open(struct trigger *trigger)
 {
     struct watches *watches = must_zero(1, sizeof *watches);
-    pthread_condattr_t monotonic;
     watches->trigger = trigger;
     pthread_mutex_init(&watches->looking, NULL);
     pthread_mutex_init(&watches->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watches->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&watches->woken);
     return watches;
 }
 

@@ -35,22 +35,20 @@ static const char *destination_refused(struct func *func, struct slice destinati
     return slice_contains(destination, SLICE(":sqs:")) ? NULL : "it is no queue";
 }
 
-static void take_set(struct consumer *consumer, struct mapping *mapping)
+static void take_command(struct consumer *consumer, struct mapping *mapping, struct slice id)
 {
     struct fixture *fixture = (struct fixture *)consumer;
+    if (!mapping) {
+        snprintf(fixture->removed, sizeof fixture->removed, "%.*s", SLICE_ARG(id));
+        fixture->removes++;
+        return;
+    }
     mapping_release(fixture->last);
     fixture->last = mapping_keep(mapping);
     fixture->sets++;
 }
 
-static void take_removal(struct consumer *consumer, struct slice id)
-{
-    struct fixture *fixture = (struct fixture *)consumer;
-    snprintf(fixture->removed, sizeof fixture->removed, "%.*s", SLICE_ARG(id));
-    fixture->removes++;
-}
-
-static const struct mapping_world world = {resolve, destination_refused, take_set, take_removal};
+static const struct mapping_world world = {resolve, destination_refused, take_command};
 
 static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool shared)
 {
