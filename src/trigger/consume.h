@@ -113,13 +113,15 @@ struct slice position_source(const struct shard *shard, uint32_t lane);
 /* What brings an effect that the position names to its end; where it moves not, the effect is only forgotten. */
 void position_finish(const struct shard *shard, struct slice effect, bool moves, struct task_commit *out);
 
-/* Requests: */
-void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
-void put_position_move(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
-void put_position_take(struct buf *out, const struct shard *shard);
-void put_position_ask(struct buf *out, const struct shard *shard);
-void put_position_release(struct buf *out, const struct shard *shard);
-void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan);
+/* Requests, in the task's arena: */
+struct slice position_latest(const struct shard *shard, struct slice iterator, bool is_ended);
+struct slice position_move(const struct shard *shard, struct slice iterator, bool is_ended);
+struct slice position_take(const struct shard *shard);
+struct slice position_ask(const struct shard *shard);
+struct slice position_release(const struct shard *shard);
+struct slice position_commit(const struct shard *shard, const struct commit_plan *plan);
+/* Of any item of the mapping's. */
+struct slice position_delete(const struct reader *reader, struct slice name);
 
 /* ---- records (consume_read.c) ---- */
 

@@ -171,14 +171,6 @@ void window_committed(struct lane *lane)
 
 /* ---- items of states ---- */
 
-static enum dynamo_fault delete_part(const struct reader *reader, struct slice name)
-{
-    return task_request("DeleteItem",
-                        compose_in(task_arena(), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
-                                   buf_view(&reader->consumer->table), reader->mapping->id, name))
-        .fault;
-}
-
 /* What stays because the lane is left goes with the next lease. */
 void window_sweep(struct lane *lane)
 {
@@ -186,9 +178,8 @@ void window_sweep(struct lane *lane)
     struct tumbling *window = &lane->window;
     struct arena_mark mark = arena_mark(task_arena());
     while (window->old_parts && shard_is_held(shard)) {
-        enum dynamo_fault fault = delete_part(shard->reader,
-                                              part_name(lane, window->old_version, window->old_parts - 1));
-        if (dynamo_fault_may_pass(fault))
+        struct slice name = part_name(lane, window->old_version, window->old_parts - 1);
+        if (dynamo_fault_may_pass(task_request("DeleteItem", position_delete(shard->reader, name)).fault))
             task_await(&shard->changed, task_after_us(shard->reader->consumer->host, SWEEP_AGAIN_US));
         else
             window->old_parts--;
@@ -217,7 +208,7 @@ static bool take_part(struct shard *shard, struct slice raw)
         buf_slice(&window->state, state);
         return true;
     }
-    return delete_part(shard->reader, name) == DYNAMO_FINE;
+    return task_request("DeleteItem", position_delete(shard->reader, name)).fault == DYNAMO_FINE;
 }
 
 /* Of the position as it is: `item`. */
