@@ -81,13 +81,9 @@ static void work_change(void *room, struct rest_call *call)
     static const struct shape_field fields[] = {REQUIRED("Tags", lambda_shape_tags)};
     struct trigger *trigger = room;
     struct mapping_change change = {.mappings = trigger->mappings, .call = call, .make = make_tags};
-    struct refusal refusal = {.status = 400};
     struct shape_node tags;
     if (slice_equal(call->method, SLICE("POST"))) {
-        if ((refusal.type = shape_read(call, fields, 1, &tags, &refusal.message))) {
-            mapping_refuse(call, &refusal);
-            return;
-        }
+        if (!lambda_decode(call, fields, 1, &tags)) return;
         change.tags = node_json(&tags, call->arena);
     }
     if (mapping_change_run(&change, id_of_path(call))) mapping_answer(call, 204);
