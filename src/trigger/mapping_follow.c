@@ -55,8 +55,8 @@ static bool take_next_over(struct mappings *mappings, struct slice *id, struct a
 /* arn:...:table/NAME/stream/ */
 static struct slice stem_of(struct slice arn)
 {
-    const char *mark = memmem(arn.data, arn.len, "/stream/", 8);
-    return mark ? (struct slice){arn.data, (size_t)(mark + 8 - arn.data)} : arn;
+    struct slice label = slice_behind(arn, SLICE("/stream/"));
+    return label.data ? (struct slice){arn.data, arn.len - label.len} : arn;
 }
 
 /* Somebody else has changed it: what the table says counts. */

@@ -41,11 +41,11 @@ bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *a
 
 /* ---- functions ---- */
 
-/* What func_invoke takes, of the ARN: name or name:qualifier. */
-static struct slice function_of_arn(struct slice arn)
+/* What func_invoke takes, name or name:qualifier: of any form of ARN, or the text itself. */
+static struct slice function_of(struct slice text)
 {
-    const char *mark = arn.len ? memmem(arn.data, arn.len, ":function:", 10) : NULL;
-    return mark ? slice_from(arn, (size_t)(mark + 10 - arn.data)) : arn;
+    struct slice name = slice_behind(text, SLICE("function:"));
+    return name.data ? name : text;
 }
 
 static bool settle_function(struct mappings *mappings, struct slice function, struct arena *arena,
@@ -56,7 +56,7 @@ static bool settle_function(struct mappings *mappings, struct slice function, st
     if (!mappings->world.resolve(mappings->trigger->options.func, function, arena, &settings->function_arn,
                                  &name))
         return REFUSE_VALUE(refusal, arena, "Function does not exist");
-    settings->function = function_of_arn(settings->function_arn);
+    settings->function = function_of(settings->function_arn);
     return true;
 }
 
@@ -316,16 +316,9 @@ static void work_move(void *room, struct rest_call *call)
     X(LIST_MAX, QUERY_FIELD("MaxItems", lambda_shape_max_items))
 enum { LIST_MEMBERS(FIELD_INDEX) LIST_COUNT };
 
-/* A name, a name with qualifier, or any form of ARN. */
-static struct slice function_of_text(struct slice text)
-{
-    const char *mark = text.len ? memmem(text.data, text.len, "function:", 9) : NULL;
-    return mark ? slice_from(text, (size_t)(mark + 9 - text.data)) : text;
-}
-
 static void put_list(struct buf *out, struct trigger *trigger, const struct shape_node *query)
 {
-    struct slice source = query[LIST_SOURCE].text, function = function_of_text(query[LIST_FUNCTION].text);
+    struct slice source = query[LIST_SOURCE].text, function = function_of(query[LIST_FUNCTION].text);
     struct slice marker = query[LIST_MARKER].text, last = SLICE_NONE;
     int64_t count = 0, most = PAGE;
     if (query[LIST_MAX].present && query[LIST_MAX].integer < PAGE) most = query[LIST_MAX].integer;

@@ -58,9 +58,7 @@ static bool make_tags(struct mapping_change *change, struct settings *settings, 
 
 static struct slice id_of_path(const struct rest_call *call)
 {
-    const struct slice arn = call->parameters[0];
-    const char *mark = arn.len ? memmem(arn.data, arn.len, ":event-source-mapping:", 22) : NULL;
-    return mark ? slice_from(arn, (size_t)(mark + 22 - arn.data)) : SLICE_NONE;
+    return slice_behind(call->parameters[0], SLICE(":event-source-mapping:"));
 }
 
 static void serve_tags(void *room, struct rest_call *call)
