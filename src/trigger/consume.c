@@ -375,9 +375,9 @@ void consumer_close(struct consumer *consumer)
 
 /* ---- from other threads ---- */
 
-void consumer_put_metrics(struct consumer *consumer, struct buf *out)
+void trigger_put_metrics(struct trigger *trigger, struct buf *out)
 {
-    const struct consumer_counts *counts = &consumer->counts;
+    const struct consumer_counts *counts = &trigger->consumer->counts;
 #define PUT(member, name, type, help)                                                                        \
     stats_put_head(out, "quipu_trigger_" name, type, help);                                                  \
     buf_printf(out, "quipu_trigger_" name " %llu\n", (unsigned long long)stats_read(&counts->member));
@@ -388,8 +388,9 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out)
     histogram_put(out, "quipu_trigger_start_seconds", "", &counts->start_us, 1e6);
 }
 
-int64_t consumer_lag_ms(struct consumer *consumer)
+int64_t trigger_lag_ms(struct trigger *trigger)
 {
+    struct consumer *consumer = trigger->consumer;
     int64_t now_ms = task_host_now_ms(consumer->host);
     if (!stats_read(&consumer->counts.buffered_bytes)) {
         atomic_store(&consumer->oldest_ms, 0);

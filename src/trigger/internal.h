@@ -112,8 +112,6 @@ void consumer_close(struct consumer *consumer);
  * NULL: the one of this id is stopped and its positions are removed; mappings_reached(DELETING) when that is done. */
 void consumer_command(struct consumer *consumer, struct mapping *mapping, struct slice id);
 bool consumer_is_quiet(struct consumer *consumer);
-void consumer_put_metrics(struct consumer *consumer, struct buf *out);
-int64_t consumer_lag_ms(struct consumer *consumer); /* as trigger_lag_ms */
 
 /* ---- schedule_*.c ---- */
 

@@ -87,16 +87,6 @@ bool trigger_serve(struct trigger *trigger, struct rest_call *call)
            mapping_tags_serve(trigger, call);
 }
 
-void trigger_put_metrics(struct trigger *trigger, struct buf *out)
-{
-    consumer_put_metrics(trigger->consumer, out);
-}
-
-int64_t trigger_lag_ms(struct trigger *trigger)
-{
-    return consumer_lag_ms(trigger->consumer);
-}
-
 bool trigger_is_idle(struct trigger *trigger)
 {
     watches_look(trigger->watches);
