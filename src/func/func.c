@@ -33,7 +33,7 @@ static bool parts_open(struct func *func, char *error, size_t error_len)
     if (func->options.sandbox) storage_sweep(func);
     func->logs = logs_open(path);
     chmod(path, 0700); /* whoever else reads the code need not read these */
-    func->workers = rest_workers_new(WORKERS);
+    func->workers = workers_new(WORKERS);
     func->pool = pool_open(func);
     func->registry = registry_open(func, error, error_len);
     if (!func->registry) return false;
@@ -66,7 +66,7 @@ void func_set_pattern(struct func *func, func_pattern *pattern, void *context)
 {
     func->pattern = pattern;
     func->pattern_context = context;
-    func->callers = rest_workers_new(PATTERN_CALLERS);
+    func->callers = workers_new(PATTERN_CALLERS);
 }
 
 void func_drain(struct func *func)
@@ -87,9 +87,9 @@ void func_close(struct func *func)
     if (func->queue) queue_stop(func->queue);
     if (func->pool) pool_stop(func->pool);
     client_close(atomic_load(&func->client)); /* what waits for URLs ends with it */
-    rest_workers_free(func->callers);
+    workers_free(func->callers);
     if (func->queue) queue_close(func->queue);
-    if (func->workers) rest_workers_free(func->workers);
+    workers_free(func->workers);
     pool_close(func->pool);
     logs_close(func->logs); /* readers that still wait are answered */
     if (func->registry) registry_close(func->registry);

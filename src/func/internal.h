@@ -20,12 +20,12 @@ struct func {
     struct pool *pool;
     struct queue *queue;
     struct logs *logs;
-    struct rest_workers *workers;    /* for requests that wait for the door */
+    struct workers *workers;         /* for requests that wait for the door */
     _Atomic(struct client *) client; /* our own, once it was needed; NULL: not yet, or the options have one */
     struct net_server *server;       /* NULL before func_start */
     func_pattern *pattern;           /* NULL: nobody calls patterns here */
     void *pattern_context;
-    struct rest_workers *callers; /* of patterns, which wait for their answers */
+    struct workers *callers; /* of patterns, which wait for their answers */
     func_forward *forward;
     void *forward_context;
     _Atomic uint64_t invocation_count; /* what aliases with two versions choose by */

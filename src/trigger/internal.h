@@ -23,7 +23,7 @@ struct trigger {
     struct consumer *consumer;   /* consume*.c: what reads streams and invokes */
     struct schedules *schedules; /* schedule_*.c */
     struct watches *watches;     /* watch.c */
-    struct rest_workers *workers;
+    struct workers *workers;
 };
 
 /* ---- a mapping's settings: immutable and counted; a change makes a new one ---- */

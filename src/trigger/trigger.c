@@ -30,7 +30,7 @@ struct trigger *trigger_open(const struct trigger_options *options, char *error,
     trigger->prefix = arena_copy(&trigger->texts, slice_of(options->prefix ? options->prefix : "quipu-"));
     trigger->region = arena_copy(&trigger->texts, slice_of(options->region));
     trigger->account = arena_copy(&trigger->texts, slice_of(options->account));
-    trigger->workers = rest_workers_new(WORKERS);
+    trigger->workers = workers_new(WORKERS);
     trigger->consumer = consumer_open(trigger);
     trigger->watches = watches_open(trigger);
     trigger->mappings = mappings_open(trigger, error, error_len);
@@ -61,7 +61,7 @@ void trigger_stop(struct trigger *trigger)
  * since they tell it of changes. */
 void trigger_close(struct trigger *trigger)
 {
-    rest_workers_free(trigger->workers);
+    workers_free(trigger->workers);
     trigger_stop(trigger);
     schedules_close(trigger->schedules);
     if (trigger->mappings) mappings_close(trigger->mappings);

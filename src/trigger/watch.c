@@ -29,9 +29,9 @@
 
 struct watch {
     struct watch *next;
-    struct rest_workers *waiters; /* the list's own; NULL: its answers wait for nothing */
-    _Atomic uint32_t references;  /* the list's, and one for each mapping */
-    char *name, *table, *filter;  /* filter: NULL: none */
+    struct workers *waiters;     /* the list's own; NULL: its answers wait for nothing */
+    _Atomic uint32_t references; /* the list's, and one for each mapping */
+    char *name, *table, *filter; /* filter: NULL: none */
     uint32_t batch_size;
     bool puts_first;
     pthread_mutex_t answering; /* held over each answer, so that none begins after the end */
@@ -50,7 +50,7 @@ struct watches {
     pthread_mutex_t lock;    /* of the list, briefly */
     pthread_cond_t woken;
     struct watch *list;
-    struct rest_workers *waiters; /* NULL: nobody has needed them */
+    struct workers *waiters; /* NULL: nobody has needed them */
     bool is_running, is_closing;
     pthread_t thread;
 };
@@ -105,28 +105,19 @@ static void answer_now(struct watch *watch, struct invocation *invocation)
     invocation->done(invocation);
 }
 
-/* An answer on one of the threads that may wait. */
-struct watch_call {
-    struct rest_call call; /* what such a thread takes; nobody else sees it */
-    struct invocation *invocation;
-};
-
-static void answer_later(void *room, struct rest_call *call)
+/* On one of the threads that may wait. */
+static void answer_later(void *watch, void *invocation)
 {
-    struct watch *watch = room;
-    answer_now(watch, ((struct watch_call *)call)->invocation);
+    answer_now(watch, invocation);
     watch_release(watch);
 }
 
 void watch_invoke(struct watch *watch, struct invocation *invocation)
 {
-    if (!watch->waiters) {
+    if (watch->waiters)
+        workers_run(watch->waiters, answer_later, watch_keep(watch), invocation);
+    else
         answer_now(watch, invocation);
-        return;
-    }
-    struct watch_call *own = arena_new(invocation->arena, struct watch_call);
-    own->invocation = invocation;
-    rest_workers_run(watch->waiters, answer_later, watch_keep(watch), &own->call);
 }
 
 /* ---- looking ---- */
@@ -275,7 +266,7 @@ void trigger_watch(struct trigger *trigger, const struct trigger_watch *asked)
         watch->answer = asked->answer;
         watch->context = asked->context;
         pthread_mutex_init(&watch->answering, NULL);
-        if (asked->waits && !watches->waiters) watches->waiters = rest_workers_new(WAITERS);
+        if (asked->waits && !watches->waiters) watches->waiters = workers_new(WAITERS);
         if (asked->waits) watch->waiters = watches->waiters;
         watch->puts_first = asked->puts_first;
         watch->next = watches->list;
@@ -333,7 +324,7 @@ void watches_halt(struct watches *watches)
 void watches_close(struct watches *watches)
 {
     watches_halt(watches);
-    rest_workers_free(watches->waiters); /* which answers what it has begun */
+    workers_free(watches->waiters); /* which answers what it has begun */
     while (watches->list) {
         struct watch *watch = watches->list;
         watches->list = watch->next;

@@ -58,7 +58,7 @@ static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool sh
                     .prefix = SLICE("quipu-"),
                     .region = SLICE("us-east-1"),
                     .account = SLICE("000000000000")}};
-    fixture->trigger.workers = rest_workers_new(2);
+    fixture->trigger.workers = workers_new(2);
     fixture->trigger.consumer = (struct consumer *)fixture;
     fixture->trigger.mappings = mappings_new(&fixture->trigger, &world, error, sizeof error);
     if (!fixture->trigger.mappings) test_failed(__FILE__, __LINE__, "%s", error);
@@ -67,7 +67,7 @@ static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool sh
 
 static void fixture_close(struct fixture *fixture)
 {
-    rest_workers_free(fixture->trigger.workers);
+    workers_free(fixture->trigger.workers);
     mappings_close(fixture->trigger.mappings);
     mapping_release(fixture->last);
 }
