@@ -36,11 +36,7 @@ static void scan_task(void *argument);
 
 void func_free_leases(struct dynamo *dynamo, const char *prefix)
 {
-    struct buf table = {0};
-    buf_printf(&table, "%sinvocations", prefix ? prefix : "quipu-");
-    buf_byte(&table, '\0');
-    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "id", "part", "owner", "until"});
-    buf_free(&table);
+    dynamo_leases_free(dynamo, prefix, &(struct dynamo_leased){"invocations", "id", "part"});
 }
 
 static void note_stopping(struct task_note *note)

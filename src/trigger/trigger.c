@@ -14,11 +14,7 @@
 
 void trigger_free_leases(struct dynamo *dynamo, const char *prefix)
 {
-    struct buf table = {0};
-    buf_printf(&table, "%spositions", prefix ? prefix : "quipu-");
-    buf_byte(&table, '\0');
-    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "mapping", "shard", "owner", "until"});
-    buf_free(&table);
+    dynamo_leases_free(dynamo, prefix, &(struct dynamo_leased){"positions", "mapping", "shard"});
 }
 
 struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len)
