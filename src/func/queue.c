@@ -250,15 +250,7 @@ static void put_note(struct queue *queue, struct slice id)
     pthread_mutex_unlock(&queue->lock);
 }
 
-unsigned func_queue_put(struct func *func, struct slice function, struct slice payload, struct slice cause,
-                        struct slice id, struct buf *members)
-{
-    return func_queue_put_call(
-        func, &(struct func_call){.function = function, .payload = payload, .cause = cause, .id = id},
-        members);
-}
-
-unsigned func_queue_put_call(struct func *func, const struct func_call *call, struct buf *members)
+unsigned func_queue_put(struct func *func, const struct func_call *call, struct buf *members)
 {
     if (!queue_table_make(func->queue)) return 0;
     size_t first;

@@ -232,7 +232,7 @@ static bool put_call(struct round *round, const struct change *change, unsigned 
         return true;
     }
     if (round->members->len) buf_byte(round->members, ',');
-    unsigned count = func_queue_put_call(reactions->func, &call, round->members);
+    unsigned count = func_queue_put(reactions->func, &call, round->members);
     round->count += count;
     round->called += count > 0;
     return count > 0;
