@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "func/func.h"
+#include "task/task.h"
 
 struct registry;
 struct pool;
@@ -166,16 +167,20 @@ bool target_has_secret(struct slice text, struct arena *arena);
 struct queue *queue_open(struct func *func, char *error, size_t error_len);
 void queue_start(struct queue *queue);
 void queue_close(struct queue *queue);
-/* Accepts a call: `accepted` is called once it is durable (or not: status is then that of the failed write).
- */
+/* Accepts a call: `accepted` is called once it is durable (or not: status is then that of the failed write). It stays
+ * until then. */
 struct queued {
     struct slice function; /* name or name:qualifier */
     struct slice payload, cause;
-    struct arena *arena;
     void (*accepted)(struct queued *queued);
     void *context;
     int status;
-    char id[37]; /* of the call, a UUID */
+    char id[UUID_BYTES]; /* of the call */
+    /* private */
+    struct queue *queue;
+    struct task_note note;
+    struct buf members;
+    size_t first; /* where the call itself begins, behind its further parts */
 };
 void queue_accept(struct queue *queue, struct queued *queued);
 /* Nothing is under way; what is due may wait. */
