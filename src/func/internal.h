@@ -88,12 +88,11 @@ struct function *function_keep(struct function *function);
 /* A variable of the user's; NULL data: there is none. In pool_environment.c. */
 struct slice function_variable(const struct function *function, struct slice name);
 
-/* ---- table.c: tables of our own ---- */
+/* ---- func.c: tables of our own ---- */
 
-/* Makes the table when it is not there, with a hash key of type S, and waits until it is of use; blocks.
- * False, and a line in the log, when it cannot be made. */
-bool table_make(struct func *func, struct slice table, const char *hash, const char *range, char range_type);
-bool table_make_as(struct func *func, const struct dynamo_table *table);
+/* Makes the table when it is not there, and waits until it is of use; blocks. False, and a line in the log, when it
+ * cannot be made. */
+bool table_make(struct func *func, const struct dynamo_table *table);
 /* Whether the database has transactions; else what ends leaves a tombstone (task.h). May wait for the first answer. */
 bool func_has_transactions(const struct func *func);
 
@@ -139,9 +138,6 @@ void pool_invoke(struct pool *pool, struct function *function, struct invocation
 void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision);
 bool pool_is_idle(struct pool *pool);
 void pool_put_metrics(struct pool *pool, struct buf *out);
-/* As func_count and func_each_meter. */
-void pool_count(struct pool *pool, struct func_counts *out);
-void pool_each_meter(struct pool *pool, func_meter_visitor *visit, void *context);
 
 /* ---- target.c: functions without a process ---- */
 
@@ -194,8 +190,6 @@ uint64_t queue_count(const struct queue *queue);
 
 struct logs *logs_open(const char *folder);
 void logs_close(struct logs *logs);
-/* Whoever waits is called back now, for the last time; so is who comes later. */
-void logs_drain(struct logs *logs);
 /* "2026-11-15T03:42:06.123Z" */
 void time_put(struct buf *out, int64_t time_ms);
 void logs_append(struct logs *logs, struct slice function, struct slice bytes);
@@ -226,7 +220,6 @@ struct logs_waiter {
 void logs_wait(struct logs *logs, struct logs_waiter *waiter);
 
 /* ---- logs_api.c: CloudWatch Logs' API ---- */
-bool logs_api_is_target(struct slice target); /* X-Amz-Target */
 void logs_api_serve(void *func, struct rest_call *call);
 
 /* ---- bootstrap.c: our runtimes for interpreters, written into the folder ---- */
