@@ -26,7 +26,7 @@ struct backup {
     bool is_on_disk, has_routes;
     struct followers followers;
     struct kept kept;
-    struct rest_workers *workers;
+    struct workers *workers;
     pthread_mutex_t lock; /* of the list, and of the snapshots */
     pthread_cond_t more;
     struct waiting *waiting; /* in the arenas of the calls */

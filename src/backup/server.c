@@ -273,7 +273,7 @@ struct backup *backup_open(const struct backup_options *options)
     followers_init(&backup->followers, options->store, options->clock, options->folder);
     kept_init(&backup->kept, &backup->followers, options->folder, !options->keep_ms);
     if (backup->has_routes) {
-        backup->workers = rest_workers_new(WORKERS);
+        backup->workers = workers_new(WORKERS);
         ensure(pthread_create(&backup->poller, NULL, poll_run, backup) == 0);
     }
     if (options->keep_ms && !kept_keep(&backup->kept, options->keep_ms, error, sizeof error))
@@ -297,7 +297,7 @@ void backup_close(struct backup *backup)
 {
     if (!backup) return;
     backup_stop(backup);
-    if (backup->has_routes) rest_workers_free(backup->workers);
+    if (backup->has_routes) workers_free(backup->workers);
     if (backup->is_on_disk) {
         kept_stop(&backup->kept); /* a table may have asked for it while everything was about to end */
         kept_free(&backup->kept);

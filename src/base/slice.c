@@ -16,6 +16,12 @@ bool slice_contains(struct slice text, struct slice part)
     return memmem(text.data, text.len, part.data, part.len) != NULL;
 }
 
+struct slice slice_behind(struct slice text, struct slice part)
+{
+    const char *found = text.len ? memmem(text.data, text.len, part.data, part.len) : NULL;
+    return found ? slice_from(text, (size_t)(found - text.data) + part.len) : SLICE_NONE;
+}
+
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;

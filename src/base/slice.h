@@ -55,6 +55,8 @@ static inline struct slice slice_trim(struct slice text)
 /* What stands before the first such byte, or all; *rest goes on behind the byte. */
 struct slice slice_cut(struct slice *rest, char end);
 bool slice_contains(struct slice text, struct slice part);
+/* What stands behind the first such part; SLICE_NONE: there is none. */
+struct slice slice_behind(struct slice text, struct slice part);
 bool slice_equal_ignoring_case(struct slice a, struct slice b);
 /* A whole decimal number without sign; false when it is not one or exceeds max. */
 bool slice_to_u64(struct slice text, unsigned long long max, unsigned long long *out);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "calendar/calendar.h"
@@ -71,9 +72,7 @@ struct renewer {
 /* Sleeps until the moment or the end; true: the end. Called with the lock. */
 static bool renewer_sleep(struct renewer *renewer, int64_t until_us)
 {
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    while (!renewer->ends && monotonic_us() < until_us)
-        pthread_cond_timedwait(&renewer->changed, &renewer->lock, &until);
+    while (!renewer->ends && cond_wait_until(&renewer->changed, &renewer->lock, until_us)) continue;
     return renewer->ends;
 }
 
@@ -107,13 +106,9 @@ static void *renew(void *context)
 
 static void renewer_begin(struct renewer *renewer, const struct hold *hold)
 {
-    pthread_condattr_t attributes;
     *renewer = (struct renewer){.hold = hold, .until_us = hold->from_us + hold->for_ms * 1000};
-    ensure(pthread_condattr_init(&attributes) == 0);
-    ensure(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
     ensure(pthread_mutex_init(&renewer->lock, NULL) == 0);
-    ensure(pthread_cond_init(&renewer->changed, &attributes) == 0);
-    pthread_condattr_destroy(&attributes);
+    cond_init(&renewer->changed);
     ensure(pthread_create(&renewer->thread, NULL, renew, renewer) == 0);
 }
 

@@ -3,12 +3,11 @@
  * One thread counts once a second, keeps the sample, and writes the event once for all listeners. Where nobody listens
  * it only counts. It is also the only one that writes to the listeners' replies and ends them; loops and the rest of
  * the server only leave word (under the lock) and wake it. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "console/internal.h"
 
@@ -20,11 +19,7 @@ static void *run(void *argument);
 
 void events_open(struct console *console)
 {
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&console->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    cond_init(&console->changed);
     pthread_mutex_init(&console->lock, NULL);
     ring_init(&console->listeners);
 }
@@ -240,11 +235,8 @@ static void tick(struct console *console)
 /* Waits for the next tick, or for word. False: the console is being closed. */
 static bool wait_until(struct console *console, int64_t at_us)
 {
-    struct timespec until = {.tv_sec = at_us / 1000000, .tv_nsec = at_us % 1000000 * 1000};
     pthread_mutex_lock(&console->lock);
-    while (!console->is_woken &&
-           pthread_cond_timedwait(&console->changed, &console->lock, &until) != ETIMEDOUT)
-        continue;
+    while (!console->is_woken && cond_wait_until(&console->changed, &console->lock, at_us)) continue;
     console->is_woken = false;
     bool goes_on = !console->is_ending || !ring_empty(&console->listeners);
     pthread_mutex_unlock(&console->lock);

@@ -249,13 +249,14 @@ static inline bool dynamo_owner_is_here(struct slice owner)
     return slice_starts(owner, SLICE(DYNAMO_OWNER_HERE));
 }
 
-struct dynamo_lease {
-    const char *table;        /* its whole name */
+/* A table of ours whose items are held. */
+struct dynamo_leased {
+    const char *table;        /* its name behind the prefix */
     const char *hash, *range; /* names of the key's attributes */
-    const char *owner, *until;
 };
-/* Frees the leases of owners that begin with DYNAMO_OWNER_HERE; a table that is not there has none. */
-void dynamo_leases_free(struct dynamo *dynamo, const struct dynamo_lease *lease);
+/* Frees the leases of owners that begin with DYNAMO_OWNER_HERE; a table that is not there has none. NULL: the prefix
+ * "quipu-". */
+void dynamo_leases_free(struct dynamo *dynamo, const char *prefix, const struct dynamo_leased *items);
 
 struct remote_call;
 struct imitated_call;

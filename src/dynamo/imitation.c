@@ -12,8 +12,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/raw.h"
@@ -204,12 +204,8 @@ static void *run(void *context)
     pthread_mutex_lock(&imitation->lock);
     while (!imitation->stops) {
         struct deferred *one = imitation->first;
-        if (!one) {
-            pthread_cond_wait(&imitation->changed, &imitation->lock);
-        } else if (one->due_us > monotonic_us()) {
-            struct timespec until = {.tv_sec = one->due_us / 1000000,
-                                     .tv_nsec = one->due_us % 1000000 * 1000};
-            pthread_cond_timedwait(&imitation->changed, &imitation->lock, &until);
+        if (!one || one->due_us > monotonic_us()) {
+            cond_wait_until(&imitation->changed, &imitation->lock, one ? one->due_us : INT64_MAX);
         } else {
             take_first(imitation);
             pthread_mutex_unlock(&imitation->lock);
@@ -427,11 +423,7 @@ struct dynamo *dynamo_open_imitation(const struct imitation_options *imitated,
     imitation->indexes = indexes;
     imitation->options = *imitated;
     random_seed(&imitation->random, imitated->seed);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&imitation->changed, &attributes);
-    pthread_condattr_destroy(&attributes);
+    cond_init(&imitation->changed);
     pthread_mutex_init(&imitation->lock, NULL);
     ensure(pthread_create(&imitation->thread, NULL, run, imitation) == 0);
     return &imitation->door;

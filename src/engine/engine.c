@@ -2,8 +2,8 @@
  * synced. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "engine/internal.h"
 
@@ -174,7 +174,6 @@ static void engine_free(struct engine *engine)
 
 static void init_locks(struct engine *engine)
 {
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&engine->queue_lock, NULL);
     pthread_mutex_init(&engine->batch_lock, NULL);
     pthread_mutex_init(&engine->random_lock, NULL);
@@ -184,10 +183,7 @@ static void init_locks(struct engine *engine)
     pthread_rwlock_init(&engine->streams_lock, NULL);
     pthread_cond_init(&engine->queue_filled, NULL);
     pthread_cond_init(&engine->commit_done, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&engine->keeper_wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&engine->keeper_wake);
 }
 
 struct engine *engine_open(const struct engine_options *options, char *error, size_t error_len)

@@ -1,7 +1,5 @@
 /* The house-keeper: a thread that does what nobody asks for, in small commits like everybody else's. */
-#include <errno.h>
-#include <time.h>
-
+#include "base/cond.h"
 #include "base/fail.h"
 #include "engine/internal.h"
 
@@ -37,14 +35,10 @@ void engine_expire_now(struct engine *engine)
 
 static void pause_for(struct engine *engine)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += KEEPER_PAUSE_MS * 1000000l;
-    until.tv_sec += until.tv_nsec / 1000000000l;
-    until.tv_nsec %= 1000000000l;
+    int64_t until_us = monotonic_us() + KEEPER_PAUSE_MS * 1000;
     pthread_mutex_lock(&engine->poke_lock);
     while (!engine->poked && !atomic_load(&engine->closing))
-        if (pthread_cond_timedwait(&engine->keeper_wake, &engine->poke_lock, &until) == ETIMEDOUT) break;
+        if (!cond_wait_until(&engine->keeper_wake, &engine->poke_lock, until_us)) break;
     engine->poked = false;
     pthread_mutex_unlock(&engine->poke_lock);
 }

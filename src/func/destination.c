@@ -56,7 +56,8 @@ bool destination_put(struct func *func, struct slice text, struct slice document
                            &(struct queues_message){destination.name, id, document, SLICE_NONE, 0, now_ms},
                            members) > 0;
     else
-        added = func_queue_put(func, text, document, SLICE_NONE, id, members);
+        added = func_queue_put(func, &(struct func_call){.function = text, .payload = document, .id = id},
+                               members);
     *count += added;
     return added > 0;
 }

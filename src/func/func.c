@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fail.h"
+#include "base/log.h"
 #include "func/archive.h"
 #include "func/pool.h"
 #include "func/queue.h"
@@ -33,7 +34,7 @@ static bool parts_open(struct func *func, char *error, size_t error_len)
     if (func->options.sandbox) storage_sweep(func);
     func->logs = logs_open(path);
     chmod(path, 0700); /* whoever else reads the code need not read these */
-    func->workers = rest_workers_new(WORKERS);
+    func->workers = workers_new(WORKERS);
     func->pool = pool_open(func);
     func->registry = registry_open(func, error, error_len);
     if (!func->registry) return false;
@@ -66,12 +67,7 @@ void func_set_pattern(struct func *func, func_pattern *pattern, void *context)
 {
     func->pattern = pattern;
     func->pattern_context = context;
-    func->callers = rest_workers_new(PATTERN_CALLERS);
-}
-
-void func_drain(struct func *func)
-{
-    logs_drain(func->logs);
+    func->callers = workers_new(PATTERN_CALLERS);
 }
 
 void func_stop(struct func *func, int64_t wait_ms)
@@ -87,9 +83,9 @@ void func_close(struct func *func)
     if (func->queue) queue_stop(func->queue);
     if (func->pool) pool_stop(func->pool);
     client_close(atomic_load(&func->client)); /* what waits for URLs ends with it */
-    rest_workers_free(func->callers);
+    workers_free(func->callers);
     if (func->queue) queue_close(func->queue);
-    if (func->workers) rest_workers_free(func->workers);
+    workers_free(func->workers);
     pool_close(func->pool);
     logs_close(func->logs); /* readers that still wait are answered */
     if (func->registry) registry_close(func->registry);
@@ -98,15 +94,10 @@ void func_close(struct func *func)
 
 /* ---- serving ---- */
 
-bool func_serves_target(struct slice target)
-{
-    return logs_api_is_target(target);
-}
-
 bool func_serve(struct func *func, struct rest_call *call)
 {
     const struct rest_route *route;
-    if (call->path.len == 1 && logs_api_is_target(call->header(call, SLICE("X-Amz-Target")))) {
+    if (call->path.len == 1 && func_serves_target(call->header(call, SLICE("X-Amz-Target")))) {
         rest_workers_run(func->workers, logs_api_serve, func, call);
         return true;
     }
@@ -130,20 +121,24 @@ void func_put_metrics(struct func *func, struct buf *out)
     queue_put_metrics(func->queue, out);
 }
 
-void func_count(struct func *func, struct func_counts *out)
-{
-    pool_count(func->pool, out);
-    out->queued = queue_count(func->queue);
-}
-
-void func_each_meter(struct func *func, func_meter_visitor *visit, void *context)
-{
-    pool_each_meter(func->pool, visit, context);
-}
-
 bool func_is_idle(struct func *func)
 {
     return queue_is_idle(func->queue) && pool_is_idle(func->pool);
+}
+
+/* ---- the database ---- */
+
+bool table_make(struct func *func, const struct dynamo_table *table)
+{
+    char error[256];
+    bool made = dynamo_table_make(func->options.dynamo, table, error, sizeof error);
+    if (!made) log_line("functions: %s", error);
+    return made;
+}
+
+bool func_has_transactions(const struct func *func)
+{
+    return dynamo_kind_ask(func->options.dynamo) != DYNAMO_KIND_ALTERNATOR;
 }
 
 /* ---- invoking ---- */

@@ -197,23 +197,20 @@ bool func_refresh(struct func *func);
 
 /* ---- asynchronous calls, as children of the caller's own commit ---- */
 
+struct func_call {
+    struct slice function; /* as func_invoke takes it, or a URL, or what is no function, as JSON:
+                              {"url":...,"secret":...} or {"call":"POST /v1/...","body":...}, which calls a pattern */
+    struct slice payload, cause, id;
+    struct slice
+        on_failure; /* a destination, for where the function names none or is not there; empty: none */
+};
 /* Appends members of TransactWriteItems ({"Update":{...}}, joined by commas) that put a call into the queue, and
  * answers their number. They are children of a commit (task.h), in the order in which they are to be written. When that
  * is through, func_queue_wake lets it run. `id` follows from what led to the call and makes it the same one when it is
  * put twice: also, where the database has no transactions, when it has ended meanwhile, for a week. Where it has
  * transactions the caller's anchor sees to that. */
-unsigned func_queue_put(struct func *func, struct slice function, struct slice payload, struct slice cause,
-                        struct slice id, struct buf *members);
+unsigned func_queue_put(struct func *func, const struct func_call *call, struct buf *members);
 void func_queue_wake(struct func *func);
-/* The same with more to say. */
-struct func_call {
-    struct slice function; /* as above, or a URL, or what is no function, as JSON: {"url":...,"secret":...} or
-                              {"call":"POST /v1/...","body":...}, which calls a pattern */
-    struct slice payload, cause, id;
-    struct slice
-        on_failure; /* a destination, for where the function names none or is not there; empty: none */
-};
-unsigned func_queue_put_call(struct func *func, const struct func_call *call, struct buf *members);
 
 /* ---- effects: writes that a function returns ---- */
 

@@ -7,6 +7,7 @@
 
 #include "base/random.h"
 #include "func/func.h"
+#include "task/task.h"
 
 struct registry;
 struct pool;
@@ -20,12 +21,12 @@ struct func {
     struct pool *pool;
     struct queue *queue;
     struct logs *logs;
-    struct rest_workers *workers;    /* for requests that wait for the door */
+    struct workers *workers;         /* for requests that wait for the door */
     _Atomic(struct client *) client; /* our own, once it was needed; NULL: not yet, or the options have one */
     struct net_server *server;       /* NULL before func_start */
     func_pattern *pattern;           /* NULL: nobody calls patterns here */
     void *pattern_context;
-    struct rest_workers *callers; /* of patterns, which wait for their answers */
+    struct workers *callers; /* of patterns, which wait for their answers */
     func_forward *forward;
     void *forward_context;
     _Atomic uint64_t invocation_count; /* what aliases with two versions choose by */
@@ -87,12 +88,11 @@ struct function *function_keep(struct function *function);
 /* A variable of the user's; NULL data: there is none. In pool_environment.c. */
 struct slice function_variable(const struct function *function, struct slice name);
 
-/* ---- table.c: tables of our own ---- */
+/* ---- func.c: tables of our own ---- */
 
-/* Makes the table when it is not there, with a hash key of type S, and waits until it is of use; blocks.
- * False, and a line in the log, when it cannot be made. */
-bool table_make(struct func *func, struct slice table, const char *hash, const char *range, char range_type);
-bool table_make_as(struct func *func, const struct dynamo_table *table);
+/* Makes the table when it is not there, and waits until it is of use; blocks. False, and a line in the log, when it
+ * cannot be made. */
+bool table_make(struct func *func, const struct dynamo_table *table);
 /* Whether the database has transactions; else what ends leaves a tombstone (task.h). May wait for the first answer. */
 bool func_has_transactions(const struct func *func);
 
@@ -138,9 +138,6 @@ void pool_invoke(struct pool *pool, struct function *function, struct invocation
 void pool_retire(struct pool *pool, struct slice name, uint64_t below_revision);
 bool pool_is_idle(struct pool *pool);
 void pool_put_metrics(struct pool *pool, struct buf *out);
-/* As func_count and func_each_meter. */
-void pool_count(struct pool *pool, struct func_counts *out);
-void pool_each_meter(struct pool *pool, func_meter_visitor *visit, void *context);
 
 /* ---- target.c: functions without a process ---- */
 
@@ -166,16 +163,20 @@ bool target_has_secret(struct slice text, struct arena *arena);
 struct queue *queue_open(struct func *func, char *error, size_t error_len);
 void queue_start(struct queue *queue);
 void queue_close(struct queue *queue);
-/* Accepts a call: `accepted` is called once it is durable (or not: status is then that of the failed write).
- */
+/* Accepts a call: `accepted` is called once it is durable (or not: status is then that of the failed write). It stays
+ * until then. */
 struct queued {
     struct slice function; /* name or name:qualifier */
     struct slice payload, cause;
-    struct arena *arena;
     void (*accepted)(struct queued *queued);
     void *context;
     int status;
-    char id[37]; /* of the call, a UUID */
+    char id[UUID_BYTES]; /* of the call */
+    /* private */
+    struct queue *queue;
+    struct task_note note;
+    struct buf members;
+    size_t first; /* where the call itself begins, behind its further parts */
 };
 void queue_accept(struct queue *queue, struct queued *queued);
 /* Nothing is under way; what is due may wait. */
@@ -189,8 +190,6 @@ uint64_t queue_count(const struct queue *queue);
 
 struct logs *logs_open(const char *folder);
 void logs_close(struct logs *logs);
-/* Whoever waits is called back now, for the last time; so is who comes later. */
-void logs_drain(struct logs *logs);
 /* "2026-11-15T03:42:06.123Z" */
 void time_put(struct buf *out, int64_t time_ms);
 void logs_append(struct logs *logs, struct slice function, struct slice bytes);
@@ -221,7 +220,6 @@ struct logs_waiter {
 void logs_wait(struct logs *logs, struct logs_waiter *waiter);
 
 /* ---- logs_api.c: CloudWatch Logs' API ---- */
-bool logs_api_is_target(struct slice target); /* X-Amz-Target */
 void logs_api_serve(void *func, struct rest_call *call);
 
 /* ---- bootstrap.c: our runtimes for interpreters, written into the folder ---- */

@@ -19,8 +19,6 @@
 #include "base/compose.h"
 #include "func/registry.h"
 
-/* Reads and checks a request. False: it was refused, and answered. */
-bool lambda_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count, struct shape_node *nodes);
 /* The node as a member of the document, where it was given. */
 void node_set(struct document *document, const char *name, const struct shape_node *node, struct arena *arena);
 

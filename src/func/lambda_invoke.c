@@ -4,6 +4,7 @@
  * The one thing that may take long is a name that this server does not know while others work on the same
  * tables: then a worker looks, and the call goes on there. */
 #include "base/limits.h"
+#include "base/raw.h"
 #include "func/lambda.h"
 
 CHOICE_SHAPE(shape_type, "Event", "RequestResponse", "DryRun");
@@ -94,12 +95,9 @@ static void answer_throttled(struct invoking *invoking)
 static void answer_refused(struct invoking *invoking)
 {
     struct rest_call *call = invoking->call;
-    struct document error = {0};
-    document_parse(buf_view(&invoking->invocation.reply), call->arena, &error);
-    struct slice message = document_text(&error, "errorMessage", call->arena);
+    struct slice reply = arena_take(call->arena, &invoking->invocation.reply);
+    struct slice message = raw_string(call->arena, raw_member(call->arena, reply, "errorMessage"));
     if (!message.len) message = SLICE("The function cannot run now.");
-    message = arena_copy(call->arena, message);
-    buf_free(&invoking->invocation.reply);
     lambda_error(call, 502, "InvalidRuntimeException", "%.*s", SLICE_ARG(message));
 }
 
@@ -163,7 +161,6 @@ static void begin_queued(struct invoking *invoking)
                                           : target->name,
         .payload = invoking->invocation.payload,
         .cause = call->cause,
-        .arena = call->arena,
         .accepted = accepted,
         .context = invoking,
     };
@@ -204,55 +201,39 @@ static void begin(struct invoking *invoking)
         func_invoke(func, &invoking->invocation);
 }
 
-static void prepare(struct invoking *invoking, struct slice payload, struct slice context, bool wants_log)
+/* InvokeAsync knows only the name. */
+static void invoke(struct func *func, struct rest_call *call, bool is_async_api)
 {
-    struct rest_call *call = invoking->call;
+    struct shape_node nodes[INVOKE_MEMBERS] = {{0}};
+    struct invoking *invoking = arena_new(call->arena, struct invoking);
+    struct slice payload, context = SLICE_NONE;
+    *invoking = (struct invoking){.func = func, .call = call, .is_async_api = is_async_api};
+    if (!lambda_decode(call, invoke_fields, is_async_api ? 1 : INVOKE_MEMBERS, nodes) ||
+        !lambda_target(func, call, &nodes[INVOKE_NAME], &nodes[INVOKE_QUALIFIER], &invoking->target))
+        return;
+    invoking->kind = is_async_api ? KIND_EVENT : kind_of(&nodes[INVOKE_TYPE]);
+    if (!payload_read(invoking, &payload) || !context_read(call, &nodes[INVOKE_CONTEXT], &context)) return;
     invoking->invocation = (struct invocation){
         .function = invoking->target.name,
         .qualifier = invoking->target.qualifier,
         .payload = payload,
         .client_context = context,
         .cause = call->cause,
-        .wants_log = wants_log,
+        .wants_log = nodes[INVOKE_LOG].present && slice_equal(nodes[INVOKE_LOG].text, SLICE("Tail")),
         .arena = call->arena,
         .done = invoked,
         .context = invoking,
     };
     call->context = invoking;
-}
-
-void lambda_invoke(void *room, struct rest_call *call)
-{
-    struct func *func = room;
-    struct shape_node nodes[INVOKE_MEMBERS];
-    struct invoking *invoking = arena_new(call->arena, struct invoking);
-    struct slice payload, context = SLICE_NONE;
-    invoking->func = func;
-    invoking->call = call;
-    if (!lambda_decode(call, invoke_fields, FIELD_COUNT(invoke_fields), nodes) ||
-        !lambda_target(func, call, &nodes[INVOKE_NAME], &nodes[INVOKE_QUALIFIER], &invoking->target))
-        return;
-    invoking->kind = kind_of(&nodes[INVOKE_TYPE]);
-    if (!payload_read(invoking, &payload) || !context_read(call, &nodes[INVOKE_CONTEXT], &context)) return;
-    prepare(invoking, payload, context,
-            nodes[INVOKE_LOG].present && slice_equal(nodes[INVOKE_LOG].text, SLICE("Tail")));
     begin(invoking);
 }
 
-void lambda_invoke_async(void *room, struct rest_call *call)
+void lambda_invoke(void *func, struct rest_call *call)
 {
-    struct func *func = room;
-    struct shape_node nodes[1];
-    struct invoking *invoking = arena_new(call->arena, struct invoking);
-    struct slice payload;
-    invoking->func = func;
-    invoking->call = call;
-    invoking->kind = KIND_EVENT;
-    invoking->is_async_api = true;
-    if (!lambda_decode(call, invoke_fields, 1, nodes) ||
-        !lambda_target(func, call, &nodes[INVOKE_NAME], NULL, &invoking->target) ||
-        !payload_read(invoking, &payload))
-        return;
-    prepare(invoking, payload, SLICE_NONE, false);
-    begin(invoking);
+    invoke(func, call, false);
+}
+
+void lambda_invoke_async(void *func, struct rest_call *call)
+{
+    invoke(func, call, true);
 }

@@ -21,6 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/limits.h"
@@ -68,11 +69,7 @@ struct logs *logs_open(const char *folder)
     mkdir(folder, 0777); /* when it cannot be made, the first write tells */
     pthread_mutex_init(&logs->files_lock, NULL);
     pthread_mutex_init(&logs->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&logs->more, &attributes);
-    pthread_condattr_destroy(&attributes);
+    cond_init(&logs->more);
     ensure(pthread_create(&logs->thread, NULL, run_thread, logs) == 0);
     return logs;
 }
@@ -84,8 +81,10 @@ void time_put(struct buf *out, int64_t time_ms)
     arena_free(&arena);
 }
 
-void logs_drain(struct logs *logs)
+/* Whoever waits is called back now, for the last time; so is who comes later. */
+void func_drain(struct func *func)
 {
+    struct logs *logs = func->logs;
     pthread_mutex_lock(&logs->lock);
     logs->is_draining = logs->is_dirty = true;
     pthread_cond_signal(&logs->more);
@@ -511,13 +510,8 @@ static int64_t logs_look(struct logs *logs)
 static bool logs_sleep(struct logs *logs, int64_t due_us)
 {
     pthread_mutex_lock(&logs->lock);
-    while (!logs->is_dirty && !logs->is_closing && monotonic_us() < due_us) {
-        struct timespec until = {.tv_sec = due_us / 1000000, .tv_nsec = due_us % 1000000 * 1000};
-        if (due_us == INT64_MAX)
-            pthread_cond_wait(&logs->more, &logs->lock);
-        else
-            pthread_cond_timedwait(&logs->more, &logs->lock, &until);
-    }
+    while (!logs->is_dirty && !logs->is_closing && cond_wait_until(&logs->more, &logs->lock, due_us))
+        continue;
     bool goes_on = !logs->is_closing;
     pthread_mutex_unlock(&logs->lock);
     if (goes_on) nanosleep(&(struct timespec){.tv_nsec = GATHER_US * 1000}, NULL);

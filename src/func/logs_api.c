@@ -425,7 +425,7 @@ static void get_events(struct asked *asked)
 
 /* ---- which ---- */
 
-bool logs_api_is_target(struct slice target)
+bool func_serves_target(struct slice target)
 {
     return slice_starts(target, SLICE(TARGET));
 }

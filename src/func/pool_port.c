@@ -63,7 +63,7 @@ static bool has_token(const struct instance *instance, const struct http_exchang
 bool instance_admits(struct instance *instance, struct http_exchange *exchange)
 {
     bool to_dynamodb = exchange->method == HTTP_POST && exchange->path.len == 1 &&
-                       !logs_api_is_target(http_header_find(exchange, SLICE("X-Amz-Target")));
+                       !func_serves_target(http_header_find(exchange, SLICE("X-Amz-Target")));
     struct slice type, headers, authorization = http_header_find(exchange, SLICE("Authorization")), message;
     struct rest_head head = {exchange->method_text, exchange->path, exchange->query, exchange->headers,
                              exchange->header_count};

@@ -23,7 +23,7 @@ struct meter {
     struct ring link; /* in its bucket */
     struct slice name;
     uint64_t ends[INVOCATION_REFUSED + 1], call_us, log_bytes;
-    uint64_t told_calls, told_errors; /* by pool_each_meter */
+    uint64_t told_calls, told_errors; /* by func_each_meter */
     unsigned processes, running; /* as they were counted last */
     char text[];                 /* of the name */
 };
@@ -235,8 +235,9 @@ void pool_put_meters(struct pool *pool, struct buf *out)
     arena_free(&arena);
 }
 
-void pool_each_meter(struct pool *pool, func_meter_visitor *visit, void *context)
+void func_each_meter(struct func *func, func_meter_visitor *visit, void *context)
 {
+    struct pool *pool = func->pool;
     pool_lock(pool);
     pthread_mutex_lock(&pool->meters->lock);
     count_processes(pool);
@@ -259,11 +260,12 @@ void pool_each_meter(struct pool *pool, func_meter_visitor *visit, void *context
 
 /* ---- all functions ---- */
 
-void pool_count(struct pool *pool, struct func_counts *out)
+void func_count(struct func *func, struct func_counts *out)
 {
-    uint64_t answered = stats_read(&pool->stats.ends[INVOCATION_ANSWERED]);
-    *out = (struct func_counts){.duration_us = &pool->stats.duration_us};
-    for (unsigned end = 0; end <= INVOCATION_REFUSED; end++) out->calls += stats_read(&pool->stats.ends[end]);
+    const struct pool_stats *stats = &func->pool->stats;
+    uint64_t answered = stats_read(&stats->ends[INVOCATION_ANSWERED]);
+    *out = (struct func_counts){.duration_us = &stats->duration_us, .queued = queue_count(func->queue)};
+    for (unsigned end = 0; end <= INVOCATION_REFUSED; end++) out->calls += stats_read(&stats->ends[end]);
     out->errors = out->calls > answered ? out->calls - answered : 0;
 }
 

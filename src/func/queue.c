@@ -36,11 +36,7 @@ static void scan_task(void *argument);
 
 void func_free_leases(struct dynamo *dynamo, const char *prefix)
 {
-    struct buf table = {0};
-    buf_printf(&table, "%sinvocations", prefix ? prefix : "quipu-");
-    buf_byte(&table, '\0');
-    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "id", "part", "owner", "until"});
-    buf_free(&table);
+    dynamo_leases_free(dynamo, prefix, &(struct dynamo_leased){"invocations", "id", "part"});
 }
 
 static void note_stopping(struct task_note *note)
@@ -158,16 +154,6 @@ void queue_put_metrics(struct queue *queue, struct buf *out)
 
 /* ---- accepting ---- */
 
-/* A call on its way into the table. */
-struct acceptance {
-    struct task_note note;
-    struct queue *queue;
-    struct queued *queued;
-    struct buf members;
-    size_t first; /* where the call itself begins, behind its further parts */
-    char id[37];
-};
-
 static void make_table(void *queue)
 {
     atomic_store(&((struct queue *)queue)->table_is_made, false);
@@ -177,12 +163,11 @@ static void make_table(void *queue)
 /* The first call ever finds no table: it is made. */
 static void accept_task(void *argument)
 {
-    struct acceptance *acceptance = argument;
-    struct queue *queue = acceptance->queue;
-    struct queued *queued = acceptance->queued;
-    struct slice members = buf_view(&acceptance->members);
-    size_t parts_len = acceptance->first ? acceptance->first - 1 : 0; /* without the last comma */
-    struct task_commit commit = {.anchor = slice_from(members, acceptance->first),
+    struct queued *queued = argument;
+    struct queue *queue = queued->queue;
+    struct slice members = buf_view(&queued->members);
+    size_t parts_len = queued->first ? queued->first - 1 : 0; /* without the last comma */
+    struct task_commit commit = {.anchor = slice_from(members, queued->first),
                                  .children = {members.data, parts_len}};
     struct task_commit_reply reply = task_commit(&commit);
     if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING) {
@@ -192,43 +177,38 @@ static void accept_task(void *argument)
     queued->status = reply.end == COMMIT_DONE ? 200 : reply.end == COMMIT_MAY_PASS ? 500 : 400;
     if (reply.end == COMMIT_DONE) {
         stats_add(&queue->stats.accepted, 1);
-        queue_remember(queue, slice_of(acceptance->id), queue_now_ms(queue));
+        queue_remember(queue, slice_of(queued->id), queue_now_ms(queue));
     }
-    buf_free(&acceptance->members);
-    free(acceptance);
+    buf_free(&queued->members);
     queued->accepted(queued);
     atomic_fetch_sub(&queue->active, 1);
 }
 
 static void note_acceptance(struct task_note *note)
 {
-    struct acceptance *acceptance = ring_owner(note, struct acceptance, note);
-    task_begin(acceptance->queue->host, accept_task, acceptance);
+    struct queued *queued = ring_owner(note, struct queued, note);
+    task_begin(queued->queue->host, accept_task, queued);
 }
 
 void queue_accept(struct queue *queue, struct queued *queued)
 {
-    struct acceptance *acceptance = must_zero(1, sizeof *acceptance);
-    acceptance->note.run = note_acceptance;
-    acceptance->queue = queue;
-    acceptance->queued = queued;
+    queued->queue = queue;
+    queued->note = (struct task_note){.run = note_acceptance};
+    queued->members = (struct buf){0};
     pthread_mutex_lock(&queue->lock);
-    uuid_put(acceptance->id, random_next(&queue->random), random_next(&queue->random));
+    uuid_put(queued->id, random_next(&queue->random), random_next(&queue->random));
     pthread_mutex_unlock(&queue->lock);
-    memcpy(queued->id, acceptance->id, sizeof queued->id);
     struct func_call call = {.function = queued->function,
                              .payload = queued->payload,
                              .cause = queued->cause,
-                             .id = slice_of(acceptance->id)};
-    if (!queue_put_members(queue, &call, &acceptance->members, &acceptance->first)) {
-        buf_free(&acceptance->members);
-        free(acceptance);
+                             .id = slice_of(queued->id)};
+    if (!queue_put_members(queue, &call, &queued->members, &queued->first)) {
         queued->status = 400;
         queued->accepted(queued);
         return;
     }
     atomic_fetch_add(&queue->active, 1);
-    task_host_post(queue->host, &acceptance->note);
+    task_host_post(queue->host, &queued->note);
 }
 
 /* ---- calls that come with the transactions of others ---- */
@@ -254,15 +234,7 @@ static void put_note(struct queue *queue, struct slice id)
     pthread_mutex_unlock(&queue->lock);
 }
 
-unsigned func_queue_put(struct func *func, struct slice function, struct slice payload, struct slice cause,
-                        struct slice id, struct buf *members)
-{
-    return func_queue_put_call(
-        func, &(struct func_call){.function = function, .payload = payload, .cause = cause, .id = id},
-        members);
-}
-
-unsigned func_queue_put_call(struct func *func, const struct func_call *call, struct buf *members)
+unsigned func_queue_put(struct func *func, const struct func_call *call, struct buf *members)
 {
     if (!queue_table_make(func->queue)) return 0;
     size_t first;

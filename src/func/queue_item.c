@@ -43,7 +43,7 @@ bool queue_table_make(struct queue *queue)
         table.index = "open";
         table.expiry = "expires";
     }
-    if (!atomic_load(&queue->table_is_made) && table_make_as(queue->func, &table))
+    if (!atomic_load(&queue->table_is_made) && table_make(queue->func, &table))
         atomic_store(&queue->table_is_made, true);
     pthread_mutex_unlock(&queue->table_lock);
     return atomic_load(&queue->table_is_made);

@@ -25,7 +25,9 @@ bool queues_make(struct func *func)
 {
     struct arena arena = {0};
     if (atomic_load(&func->queues_are_made)) return true;
-    bool is_made = table_make(func, queues_table(func, &arena), "queue", "id", 'S');
+    bool is_made = table_make(
+        func, &(struct dynamo_table){
+                  .name = queues_table(func, &arena), .hash = "queue", .range = "id", .range_type = 'S'});
     arena_free(&arena);
     if (is_made) atomic_store(&func->queues_are_made, true);
     return is_made;

@@ -130,7 +130,7 @@ static bool write_letter(struct redrive *redrive, const struct letter *letter, s
     if (!call.on_failure.len)
         call.on_failure = arena_printf(arena, "arn:aws:sqs:%.*s:%.*s:%.*s", SLICE_ARG(func->region),
                                        SLICE_ARG(func->account), SLICE_ARG(letter->queue));
-    if (!func_queue_put_call(func, &call, &children)) return false;
+    if (!func_queue_put(func, &call, &children)) return false;
     commit.children = arena_take(arena, &children);
     commit.anchor = letter_removal(func, letter, arena, &commit.removals);
     redrive->was_sent = true;

@@ -14,13 +14,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "calendar/calendar.h"
 #include "func/archive.h"
 
-#define REFRESH_S             2
+#define REFRESH_US            2000000
 #define SWEEP_EVERY           1800 /* refreshes: about an hour */
 #define ASYNC_RETRIES_DEFAULT 2
 #define ASYNC_AGE_DEFAULT_MS  (6 * 3600 * 1000)
@@ -204,12 +205,10 @@ bool registry_refresh(struct registry *registry)
 /* Sleeps until it is time, somebody asks for an unknown name, or the end. False: the end. */
 static bool wait_for_turn(struct registry *registry)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += REFRESH_S;
+    int64_t until_us = monotonic_us() + REFRESH_US;
     pthread_mutex_lock(&registry->lock);
-    for (int late = 0; !registry->ending && !registry->is_wanted && !late;)
-        late = pthread_cond_timedwait(&registry->wake, &registry->lock, &until);
+    while (!registry->ending && !registry->is_wanted)
+        if (!cond_wait_until(&registry->wake, &registry->lock, until_us)) break;
     registry->is_wanted = false;
     bool goes_on = !registry->ending;
     pthread_mutex_unlock(&registry->lock);
@@ -272,11 +271,7 @@ struct registry *registry_open(struct func *func, char *error, size_t error_len)
     pthread_mutex_init(&registry->lock, NULL);
     pthread_mutex_init(&registry->reading, NULL);
     pthread_mutex_init(&registry->refreshing, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&registry->wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&registry->wake);
     random_seed_from_system(&registry->random);
     registry->functions_table = arena_printf(&registry->arena, "%.*sfunctions", SLICE_ARG(func->prefix));
     registry->code_table = arena_printf(&registry->arena, "%.*scode", SLICE_ARG(func->prefix));

@@ -24,8 +24,11 @@
 
 static bool make_tables(struct registry *registry)
 {
-    return table_make(registry->func, registry->functions_table, "name", "part", 'S') &&
-           table_make(registry->func, registry->code_table, "sha256", "part", 'N');
+    const struct dynamo_table functions = {
+        .name = registry->functions_table, .hash = "name", .range = "part", .range_type = 'S'};
+    const struct dynamo_table code = {
+        .name = registry->code_table, .hash = "sha256", .range = "part", .range_type = 'N'};
+    return table_make(registry->func, &functions) && table_make(registry->func, &code);
 }
 
 struct dynamo_reply registry_call(struct registry *registry, struct arena *arena, const char *operation,

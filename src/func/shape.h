@@ -140,5 +140,8 @@ bool lambda_error(struct rest_call *call, int status, const char *type, const ch
     __attribute__((format(printf, 4, 5)));
 /* The same for InvalidParameterValueException, status 400. */
 bool lambda_refuse(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* shape_read. False: the request was refused, and answered so. */
+bool lambda_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count,
+                   struct shape_node *nodes);
 
 #endif

@@ -28,16 +28,10 @@
 #define URL_TIMEOUT_MS 30000 /* of a URL that nobody made a function of: a destination */
 
 /* A queue's first use: its table is made on a thread that may wait for the door. */
-struct first_use {
-    struct rest_call call; /* what such a thread takes; nobody else sees it */
-    struct invocation *invocation;
-};
-
-static void run_first_use(void *room, struct rest_call *call)
+static void run_first_use(void *func, void *job)
 {
-    struct first_use *use = (struct first_use *)call;
-    struct invocation *invocation = use->invocation;
-    if (!queues_make(room)) target_refuse(invocation, "the table of queues cannot be made");
+    struct invocation *invocation = job;
+    if (!queues_make(func)) target_refuse(invocation, "the table of queues cannot be made");
     invocation->done(invocation);
 }
 
@@ -68,13 +62,10 @@ void target_invoke(struct func *func, struct function *function, struct invocati
     case FUNCTION_QUEUE: target_queue(func, function, invocation); break;
     case FUNCTION_PROCESS: break;
     }
-    if (!is_first_use(func, function, invocation)) {
+    if (is_first_use(func, function, invocation))
+        workers_run(func->workers, run_first_use, func, invocation);
+    else
         invocation->done(invocation);
-        return;
-    }
-    struct first_use *use = arena_new(invocation->arena, struct first_use);
-    use->invocation = invocation;
-    rest_workers_run(func->workers, run_first_use, func, &use->call);
 }
 
 bool target_is_url(struct slice text)

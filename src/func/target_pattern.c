@@ -6,15 +6,14 @@
 #include "func/target.h"
 
 struct pattern_call {
-    struct rest_call call; /* what such a thread takes; nobody else sees it */
     struct invocation *invocation;
     struct slice pattern, body, cause;
 };
 
-static void run(void *room, struct rest_call *call)
+static void run(void *context, void *job)
 {
-    struct func *func = room;
-    struct pattern_call *own = (struct pattern_call *)call;
+    struct func *func = context;
+    struct pattern_call *own = job;
     struct invocation *invocation = own->invocation;
     struct buf reply = {0};
     bool fine = func->pattern(func->pattern_context, own->pattern, own->body, target_event(invocation),
@@ -41,7 +40,7 @@ void target_pattern(struct func *func, const struct function *function, struct i
     own->pattern = arena_copy(invocation->arena, function->pattern);
     own->body = arena_copy(invocation->arena, function->body);
     own->cause = cause_add(invocation->arena, invocation->cause, function->name);
-    rest_workers_run(func->callers, run, func, &own->call);
+    workers_run(func->callers, run, func, own);
 }
 
 bool target_pattern_is_sound(struct func *func, struct slice pattern, struct slice body, struct arena *arena,

@@ -200,7 +200,7 @@ static void read_one(void *context, struct slice name, struct slice definition)
     api_release(apis_load(context, name, &failed));
 }
 
-static void read_all(void *room, struct rest_call *none)
+static void read_all(void *room, void *none)
 {
     struct gateway *gateway = room;
     struct arena arena = {0};
@@ -212,7 +212,7 @@ static void read_all(void *room, struct rest_call *none)
 
 void apis_read_soon(struct gateway *gateway)
 {
-    if (!atomic_exchange(&gateway->is_reading, true)) rest_workers_run(gateway->workers, read_all, gateway, NULL);
+    if (!atomic_exchange(&gateway->is_reading, true)) workers_run(gateway->workers, read_all, gateway, NULL);
 }
 
 void apis_close(struct gateway *gateway)

@@ -24,7 +24,7 @@ struct gateway *gateway_open(const struct gateway_options *options)
     gateway->seed = random_next(&random);
     gateway->table = arena_printf(&gateway->arena, "%sroutes", options->prefix ? options->prefix : "quipu-");
     pthread_mutex_init(&gateway->lock, NULL);
-    gateway->workers = rest_workers_new(WORKERS);
+    gateway->workers = workers_new(WORKERS);
     apis_read_soon(gateway); /* before the first page asks */
     return gateway;
 }
@@ -32,7 +32,7 @@ struct gateway *gateway_open(const struct gateway_options *options)
 void gateway_close(struct gateway *gateway)
 {
     if (!gateway) return;
-    rest_workers_free(gateway->workers);
+    workers_free(gateway->workers);
     apis_close(gateway);
     pthread_mutex_destroy(&gateway->lock);
     arena_free(&gateway->arena);

@@ -11,9 +11,9 @@
 
 struct gateway {
     struct gateway_options options;
-    struct rest_workers *workers; /* for what waits for the tables */
-    struct slice table;           /* of the APIs: its name */
-    _Atomic uint64_t count;       /* of requests: ids follow from it */
+    struct workers *workers; /* for what waits for the tables */
+    struct slice table;      /* of the APIs: its name */
+    _Atomic uint64_t count;  /* of requests: ids follow from it */
     uint64_t seed;
     pthread_mutex_t lock; /* of all below */
     struct api *apis;

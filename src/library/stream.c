@@ -3,13 +3,12 @@
  * Embedded, the engine tells when a commit wrote records (`news`); a shard whose last answer was empty is
  * asked again only after news. Elsewhere nobody tells, and an empty shard is asked again after a pause that
  * grows. */
-#include <errno.h>
 #include <pthread.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "library/shards.h"
 
@@ -56,16 +55,12 @@ static void tell_news(struct engine_watcher *watcher, uint64_t next_sequence)
 static struct quipu_stream *new_stream(struct quipu *db, enum quipu_stream_start start)
 {
     struct quipu_stream *stream = must_zero(1, sizeof *stream);
-    pthread_condattr_t monotonic;
     stream->db = db;
     stream->shards.db = db;
     stream->shards.start = start;
     stream->shards.opened_s = clock_now_ms(&clock_system) / 1000;
     pthread_mutex_init(&stream->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&stream->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&stream->changed);
     stream->watcher.notify = tell_news;
     return stream;
 }
@@ -298,10 +293,9 @@ static int64_t idle_until(const struct quipu_stream *stream, uint64_t news)
 /* Waits; true when the program said quipu_stream_wake. */
 static bool wait_until(struct quipu_stream *stream, int64_t until_us, uint64_t news)
 {
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
     pthread_mutex_lock(&stream->lock);
     while (!stream->is_woken && stream->news == news)
-        if (pthread_cond_timedwait(&stream->changed, &stream->lock, &until) == ETIMEDOUT) break;
+        if (!cond_wait_until(&stream->changed, &stream->lock, until_us)) break;
     bool is_woken = stream->is_woken;
     stream->is_woken = false;
     pthread_mutex_unlock(&stream->lock);

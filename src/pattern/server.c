@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -96,17 +97,13 @@ static void thread_need(struct server *server)
 struct server *server_open(struct pattern *pattern, bool sweeps)
 {
     struct server *server = must_zero(1, sizeof *server);
-    pthread_condattr_t attributes;
     server->pattern = pattern;
     joins_open(&server->joins);
     waits_init(&server->waits, pattern->world.poll_ms);
     server->watcher = (struct engine_change_watcher){
         .prefix = pattern->world.prefix, .topics = things_of, .changed = things_changed};
     ensure(pthread_mutex_init(&server->lock, NULL) == 0);
-    ensure(pthread_condattr_init(&attributes) == 0);
-    ensure(pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    ensure(pthread_cond_init(&server->changed, &attributes) == 0);
-    pthread_condattr_destroy(&attributes);
+    cond_init(&server->changed);
     if (dynamo_engine(pattern->dynamo))
         engine_watch_changes(dynamo_engine(pattern->dynamo), &server->watcher);
     if (sweeps) {
@@ -609,21 +606,11 @@ static struct wait *due_take(struct server *server, int64_t *next_us)
 }
 
 /* Under the lock. */
-static void wait_until(struct server *server, int64_t until_us)
-{
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    if (until_us == NEVER)
-        pthread_cond_wait(&server->changed, &server->lock);
-    else
-        pthread_cond_timedwait(&server->changed, &server->lock, &until);
-}
-
-/* Under the lock. */
 static void wait_for_work(struct server *server, int64_t until_us)
 {
     if (server->ready || server->stopping) return;
     server->sleeps_us = until_us;
-    wait_until(server, until_us);
+    cond_wait_until(&server->changed, &server->lock, until_us);
     server->sleeps_us = 0; /* it looks at everything before it sleeps again */
 }
 
@@ -685,7 +672,8 @@ static void *server_thread(void *argument)
         list_drive(server, ready, stopping);
         pthread_mutex_lock(&server->lock);
         if (stopping && server->alive && !server->ready && !atomic_load(&server->parked))
-            wait_until(server, monotonic_us() + TICK_US); /* nobody tells of the last one's end */
+            /* nobody tells of the last one's end */
+            cond_wait_until(&server->changed, &server->lock, monotonic_us() + TICK_US);
     }
     pthread_mutex_unlock(&server->lock);
     return NULL;

@@ -10,16 +10,15 @@
  *      closed. */
 #include "react/histories.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "base/compose.h"
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/limits.h"
 
-#define LOOK_S 1
+#define LOOK_US 1000000
 /* Each record is a write; where images are so large that fewer fit what a function may return, the trigger cuts the
  * batch. */
 #define BATCH LIMIT_EFFECTS
@@ -122,12 +121,10 @@ static void look(struct histories *histories)
 /* True when it is over. */
 static bool wait(struct histories *histories)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += LOOK_S;
+    int64_t until_us = monotonic_us() + LOOK_US;
     pthread_mutex_lock(&histories->lock);
     while (!histories->is_stopping)
-        if (pthread_cond_timedwait(&histories->changed, &histories->lock, &until) == ETIMEDOUT) break;
+        if (!cond_wait_until(&histories->changed, &histories->lock, until_us)) break;
     bool is_over = histories->is_stopping;
     pthread_mutex_unlock(&histories->lock);
     return is_over;
@@ -145,14 +142,10 @@ static void *run(void *argument)
 struct histories *histories_open(struct pattern *pattern, struct trigger *trigger)
 {
     struct histories *histories = must_zero(1, sizeof *histories);
-    pthread_condattr_t monotonic;
     histories->pattern = pattern;
     histories->trigger = trigger;
     pthread_mutex_init(&histories->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&histories->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&histories->changed);
     ensure(pthread_create(&histories->thread, NULL, run, histories) == 0);
     histories->is_running = true;
     return histories;

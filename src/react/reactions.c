@@ -139,12 +139,9 @@ static bool refuse(struct round *round, const struct pattern_record *record, str
 /* NAME of NAME:QUALIFIER or of an ARN. */
 static struct slice bare_name(struct slice function)
 {
-    static const struct slice mark = SLICE(":function:");
-    const char *at = memmem(function.data, function.len, mark.data, mark.len);
-    if (at) function = slice_from(function, (size_t)(at - function.data) + mark.len);
-    const char *colon = memchr(function.data, ':', function.len);
-    if (colon) function.len = (size_t)(colon - function.data);
-    return function;
+    struct slice name = slice_behind(function, SLICE(":function:"));
+    if (!name.data) name = function;
+    return slice_cut(&name, ':');
 }
 
 static bool is_looped(struct func *func, struct slice cause, const struct pattern_target *target)
@@ -235,7 +232,7 @@ static bool put_call(struct round *round, const struct change *change, unsigned 
         return true;
     }
     if (round->members->len) buf_byte(round->members, ',');
-    unsigned count = func_queue_put_call(reactions->func, &call, round->members);
+    unsigned count = func_queue_put(reactions->func, &call, round->members);
     round->count += count;
     round->called += count > 0;
     return count > 0;

@@ -19,6 +19,7 @@
 #include "base/buf.h"
 #include "base/http.h"
 #include "base/slice.h"
+#include "base/workers.h"
 
 #define REST_PARAMETERS 4 /* {names} of one path */
 
@@ -183,14 +184,10 @@ bool rest_role_admits_operation(enum rest_role role, struct slice operation, str
 bool rest_role_admits_path(enum rest_role role, struct slice method, struct slice path, struct arena *arena,
                            struct slice *message);
 
-/* ---- threads for handlers that wait for the door: they may simply call dynamo_call ---- */
+/* ---- workers.c: handlers that wait for the door (they may simply call dynamo_call) ---- */
 
-struct rest_workers;
-struct rest_workers *rest_workers_new(unsigned threads);
-/* Runs serve(room, call) on one of them, in the order of submission. */
-void rest_workers_run(struct rest_workers *workers, void (*serve)(void *room, struct rest_call *call),
-                      void *room, struct rest_call *call);
-/* Finishes what was submitted, then ends. */
-void rest_workers_free(struct rest_workers *workers);
+/* Runs serve(room, call) on one of the threads, in the order of submission. */
+void rest_workers_run(struct workers *workers, void (*serve)(void *room, struct rest_call *call), void *room,
+                      struct rest_call *call);
 
 #endif

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cond.h"
 #include "base/fail.h"
 #include "store/batch.h"
 #include "store/overlay.h"
@@ -18,13 +19,9 @@
 
 void disk_filler_init(struct disk_filler *filler, struct store *rocks)
 {
-    pthread_condattr_t attributes;
     *filler = (struct disk_filler){.rocks = rocks};
-    ensure(pthread_condattr_init(&attributes) == 0 &&
-           pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0);
-    ensure(pthread_mutex_init(&filler->lock, NULL) == 0 && pthread_cond_init(&filler->more, &attributes) == 0 &&
-           pthread_cond_init(&filler->done, NULL) == 0);
-    pthread_condattr_destroy(&attributes);
+    cond_init(&filler->more);
+    ensure(pthread_mutex_init(&filler->lock, NULL) == 0 && pthread_cond_init(&filler->done, NULL) == 0);
 }
 
 void disk_filler_stop(struct disk_filler *filler)
@@ -68,9 +65,7 @@ enum rocks_result disk_fill(struct store *rocks, const struct store_batch *batch
 /* Under the lock. */
 static void pause_for_room(struct disk_filler *filler)
 {
-    int64_t until_us = monotonic_us() + ROOM_LOOK_US;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    pthread_cond_timedwait(&filler->more, &filler->lock, &until);
+    cond_wait_until(&filler->more, &filler->lock, monotonic_us() + ROOM_LOOK_US);
 }
 
 /* Under the lock, which is given back in between: readers have what RocksDB has not. NO_ROOM: it is to end. */

@@ -1,13 +1,13 @@
 /* Tasks and the host that runs them; see task.h. */
 #include "task/internal.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "fiber/fiber.h"
 
@@ -79,12 +79,8 @@ static _Thread_local struct task *current;
 static struct task_inbox *inbox_new(void)
 {
     struct task_inbox *inbox = must_zero(1, sizeof *inbox);
-    pthread_condattr_t monotonic;
     pthread_mutex_init(&inbox->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&inbox->filled, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&inbox->filled);
     atomic_init(&inbox->references, 1);
     return inbox;
 }
@@ -120,15 +116,10 @@ void task_host_post(struct task_host *host, struct task_note *note)
 void task_host_sleep(struct task_host *host, int64_t us)
 {
     struct task_inbox *inbox = host->inbox;
-    int64_t until_us = monotonic_us() + us;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
+    int64_t until_us = us < 0 ? INT64_MAX : monotonic_us() + us;
     pthread_mutex_lock(&inbox->lock);
-    while (!inbox->first && !inbox->first_note && !inbox->is_woken) {
-        if (us < 0)
-            pthread_cond_wait(&inbox->filled, &inbox->lock);
-        else if (pthread_cond_timedwait(&inbox->filled, &inbox->lock, &until) == ETIMEDOUT)
-            break;
-    }
+    while (!inbox->first && !inbox->first_note && !inbox->is_woken)
+        if (!cond_wait_until(&inbox->filled, &inbox->lock, until_us)) break;
     pthread_mutex_unlock(&inbox->lock);
 }
 

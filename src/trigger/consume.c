@@ -1,4 +1,4 @@
-/* The consumer: its thread and what lies outside of it, orders of other threads, its turn, whether all is quiet.
+/* The consumer: its thread and what lies outside of it, commands of other threads, its turn, whether all is quiet.
  *
  * Each turn lets the tasks go on (task.h); what they do is told in the other files. A test makes a consumer over an
  * environment of its own and takes the turns itself.
@@ -71,7 +71,7 @@ uint64_t consumer_random(struct consumer *consumer)
     return random_next(task_host_random(consumer->host));
 }
 
-/* ---- orders ---- */
+/* ---- commands of other threads ---- */
 
 static void add_reader(struct consumer *consumer, struct mapping *mapping)
 {
@@ -80,46 +80,46 @@ static void add_reader(struct consumer *consumer, struct mapping *mapping)
     consumer->readers = reader;
 }
 
-static void order_drop(struct task_note *note)
+static void command_drop(struct task_note *note)
 {
-    struct order *order = ring_owner(note, struct order, note);
-    if (order->mapping) mapping_release(order->mapping);
-    free(order);
+    struct command *command = ring_owner(note, struct command, note);
+    mapping_release(command->mapping);
+    free(command);
 }
 
-static void obey(struct task_note *note)
+static void command_apply(struct task_note *note)
 {
-    struct order *order = ring_owner(note, struct order, note);
-    struct consumer *consumer = order->consumer;
-    struct slice id = slice_of(order->id);
+    struct command *command = ring_owner(note, struct command, note);
+    struct consumer *consumer = command->consumer;
+    struct slice id = slice_of(command->id);
     struct reader *reader = consumer->readers;
     while (reader && !slice_equal(reader->mapping->id, id)) reader = reader->next;
-    if (order->mapping && reader)
-        reader_change(reader, order->mapping);
-    else if (order->mapping)
-        add_reader(consumer, order->mapping);
+    if (command->mapping && reader)
+        reader_change(reader, command->mapping);
+    else if (command->mapping)
+        add_reader(consumer, command->mapping);
     else if (reader)
         reader_remove(reader);
     else
         consumer->world.reached(consumer->world.mappings, id, MAPPING_DELETING);
-    order_drop(note);
+    command_drop(note);
     pthread_mutex_lock(&consumer->quiet_lock);
-    consumer->is_quiet = false; /* what was known of it was known before the order */
-    consumer->orders_done++;
+    consumer->is_quiet = false; /* what was known of it was known before the command */
+    consumer->commands_done++;
     pthread_mutex_unlock(&consumer->quiet_lock);
 }
 
-void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id)
+void consumer_command(struct consumer *consumer, struct mapping *mapping, struct slice id)
 {
-    struct order *order = must_zero(1, sizeof *order);
-    order->note = (struct task_note){.run = obey, .drop = order_drop};
-    order->consumer = consumer;
-    order->mapping = mapping ? mapping_keep(mapping) : NULL;
-    snprintf(order->id, sizeof order->id, "%.*s", SLICE_ARG(id));
+    struct command *command = must_zero(1, sizeof *command);
+    command->note = (struct task_note){.run = command_apply, .drop = command_drop};
+    command->consumer = consumer;
+    command->mapping = mapping ? mapping_keep(mapping) : NULL;
+    snprintf(command->id, sizeof command->id, "%.*s", SLICE_ARG(id));
     pthread_mutex_lock(&consumer->quiet_lock);
-    consumer->orders_given++;
+    consumer->commands_given++;
     pthread_mutex_unlock(&consumer->quiet_lock);
-    task_host_post(consumer->host, &order->note);
+    task_host_post(consumer->host, &command->note);
 }
 
 /* ---- whether all is quiet ---- */
@@ -182,9 +182,9 @@ bool consumer_is_quiet(struct consumer *consumer)
     uint64_t news = consumer_news(consumer);
     atomic_store(&consumer->is_quiet_wanted, true);
     pthread_mutex_lock(&consumer->quiet_lock);
-    bool has_obeyed = consumer->orders_given == consumer->orders_done;
-    bool is_quiet = has_obeyed && consumer->is_quiet && consumer->quiet_news == news;
-    if (!consumer->world.news) is_quiet = has_obeyed && is_quiet_since_asked(consumer);
+    bool is_quiet = consumer->commands_given == consumer->commands_done &&
+                    (consumer->world.news ? consumer->is_quiet && consumer->quiet_news == news
+                                          : is_quiet_since_asked(consumer));
     pthread_mutex_unlock(&consumer->quiet_lock);
     if (!is_quiet) task_host_wake(consumer->host);
     return is_quiet;
@@ -375,19 +375,9 @@ void consumer_close(struct consumer *consumer)
 
 /* ---- from other threads ---- */
 
-void consumer_set(struct consumer *consumer, struct mapping *mapping)
+void trigger_put_metrics(struct trigger *trigger, struct buf *out)
 {
-    consumer_order(consumer, mapping, mapping->id);
-}
-
-void consumer_remove(struct consumer *consumer, struct slice id)
-{
-    consumer_order(consumer, NULL, id);
-}
-
-void consumer_put_metrics(struct consumer *consumer, struct buf *out)
-{
-    const struct consumer_counts *counts = &consumer->counts;
+    const struct consumer_counts *counts = &trigger->consumer->counts;
 #define PUT(member, name, type, help)                                                                        \
     stats_put_head(out, "quipu_trigger_" name, type, help);                                                  \
     buf_printf(out, "quipu_trigger_" name " %llu\n", (unsigned long long)stats_read(&counts->member));
@@ -398,8 +388,9 @@ void consumer_put_metrics(struct consumer *consumer, struct buf *out)
     histogram_put(out, "quipu_trigger_start_seconds", "", &counts->start_us, 1e6);
 }
 
-int64_t consumer_lag_ms(struct consumer *consumer)
+int64_t trigger_lag_ms(struct trigger *trigger)
 {
+    struct consumer *consumer = trigger->consumer;
     int64_t now_ms = task_host_now_ms(consumer->host);
     if (!stats_read(&consumer->counts.buffered_bytes)) {
         atomic_store(&consumer->oldest_ms, 0);

@@ -113,13 +113,15 @@ struct slice position_source(const struct shard *shard, uint32_t lane);
 /* What brings an effect that the position names to its end; where it moves not, the effect is only forgotten. */
 void position_finish(const struct shard *shard, struct slice effect, bool moves, struct task_commit *out);
 
-/* Requests: */
-void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
-void put_position_move(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended);
-void put_position_take(struct buf *out, const struct shard *shard);
-void put_position_ask(struct buf *out, const struct shard *shard);
-void put_position_release(struct buf *out, const struct shard *shard);
-void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan);
+/* Requests, in the task's arena: */
+struct slice position_latest(const struct shard *shard, struct slice iterator, bool is_ended);
+struct slice position_move(const struct shard *shard, struct slice iterator, bool is_ended);
+struct slice position_take(const struct shard *shard);
+struct slice position_ask(const struct shard *shard);
+struct slice position_release(const struct shard *shard);
+struct slice position_commit(const struct shard *shard, const struct commit_plan *plan);
+/* Of any item of the mapping's. */
+struct slice position_delete(const struct reader *reader, struct slice name);
 
 /* ---- records (consume_read.c) ---- */
 
@@ -143,7 +145,7 @@ void record_free(struct record *record);
 
 /* ---- what others tell us to do ---- */
 
-struct order {
+struct command {
     struct task_note note;
     struct consumer *consumer;
     struct mapping *mapping; /* NULL: remove */
@@ -244,9 +246,8 @@ void lane_refused(struct lane *lane, const char *reason);
 void lane_undocumented(struct lane *lane, const char *reason);
 
 /* consume_document.c */
-void put_moment(struct buf *out, int64_t moment_ms);
-void put_document(struct buf *out, const struct lane *lane, uint32_t count, const char *condition,
-                  int64_t now_ms);
+/* "2026-11-15T03:42:06Z" */
+struct slice moment_shown(struct arena *arena, int64_t moment_ms);
 bool put_failure_document(struct lane *lane, uint32_t count, const char *condition);
 
 /* consume_window.c */
@@ -468,7 +469,7 @@ struct consumer {
     bool is_quiet;
     uint64_t quiet_news;
     int64_t quiet_since_us;
-    uint64_t orders_given, orders_done;
+    uint64_t commands_given, commands_done;
     /* The oldest change in hand, or 0: worked out once somebody has asked. */
     _Atomic bool is_oldest_wanted;
     _Atomic int64_t oldest_ms;
@@ -488,7 +489,6 @@ int64_t consumer_step(struct consumer *consumer);
 /* Lets batches under way end and gives leases back; consumer_has_stopped when that is done. */
 void consumer_stop(struct consumer *consumer);
 bool consumer_has_stopped(const struct consumer *consumer);
-void consumer_order(struct consumer *consumer, struct mapping *mapping, struct slice id);
 int64_t consumer_now_ms(const struct consumer *consumer);
 int64_t consumer_ticks_us(const struct consumer *consumer);
 uint64_t consumer_news(const struct consumer *consumer);

@@ -3,85 +3,50 @@
  * A queue keeps the call beside it, so that the records can be sent again also when the stream has lost them. */
 #include <stdio.h>
 
+#include "base/compose.h"
 #include "calendar/calendar.h"
 #include "trigger/consume.h"
 
-/* In quotes; whole seconds without a fraction, as Lambda writes them. */
-void put_moment(struct buf *out, int64_t moment_ms)
+/* Whole seconds without a fraction, as Lambda writes them. */
+struct slice moment_shown(struct arena *arena, int64_t moment_ms)
 {
-    struct arena arena = {0};
-    struct slice text = moment_text(&arena, moment_ms);
-    bool is_whole = moment_ms % 1000 == 0 && text.len > 5;
-    buf_byte(out, '"');
-    buf_put(out, text.data, is_whole ? text.len - 5 : text.len); /* .000Z */
-    if (is_whole) buf_byte(out, 'Z');
-    buf_byte(out, '"');
-    arena_free(&arena);
+    struct slice text = moment_text(arena, moment_ms);
+    return moment_ms % 1000 == 0 ? arena_printf(arena, "%.*sZ", (int)(text.len - strlen(".000Z")), text.data)
+                                 : text;
 }
 
-static void put_text(struct buf *out, const char *name, struct slice text)
+static struct slice or_none(struct slice text)
 {
-    buf_printf(out, "\"%s\":", name);
-    json_put_string(out, text);
+    return text.len ? text : SLICE_NONE;
 }
 
-static void put_request(struct buf *out, const struct lane *lane, const char *condition)
+/* The event goes to a bucket only. The error is ours: why, as an asynchronous call's document has it. */
+static void put_document(struct buf *out, const struct lane *lane, uint32_t count, const char *condition,
+                         struct slice event)
 {
-    buf_text(out, "\"requestContext\":{");
-    put_text(out, "requestId", slice_of(lane->request_id));
-    buf_byte(out, ',');
-    put_text(out, "functionArn", lane_mapping(lane)->function_arn);
-    buf_byte(out, ',');
-    put_text(out, "condition", slice_of(condition));
-    buf_printf(out, ",\"approximateInvokeCount\":%u}", lane->invocations);
-    if (!lane->was_invoked) return;
-    buf_text(out, ",\"responseContext\":{\"statusCode\":200,");
-    put_text(out, "executedVersion", slice_of(lane->version));
-    if (lane->error_kind[0]) {
-        buf_byte(out, ',');
-        put_text(out, "functionError", slice_of(lane->error_kind));
-    }
-    buf_byte(out, '}');
-    if (lane->error.len) { /* ours: why, as an asynchronous call's has it */
-        buf_text(out, ",\"responsePayload\":");
-        buf_slice(out, buf_view(&lane->error));
-    }
-}
-
-void put_document(struct buf *out, const struct lane *lane, uint32_t count, const char *condition,
-                  int64_t now_ms)
-{
-    buf_byte(out, '{');
-    put_request(out, lane, condition);
-    buf_text(out, ",\"version\":\"1.0\",\"timestamp\":");
-    put_moment(out, now_ms);
-    buf_byte(out, ',');
+    const struct mapping *mapping = lane_mapping(lane);
     const struct record *records = lane_head(lane);
-    buf_text(out, "\"DDBStreamBatchInfo\":{");
-    put_text(out, "shardId", slice_of(lane->shard->id));
-    if (count) {
-        buf_byte(out, ',');
-        put_text(out, "startSequenceNumber", records[0].sequence);
-        buf_byte(out, ',');
-        put_text(out, "endSequenceNumber", records[count - 1].sequence);
-        buf_text(out, ",\"approximateArrivalOfFirstRecord\":");
-        put_moment(out, records[0].created_ms);
-        buf_text(out, ",\"approximateArrivalOfLastRecord\":");
-        put_moment(out, records[count - 1].created_ms);
-    }
-    buf_printf(out, ",\"batchSize\":%u,", count);
-    put_text(out, "streamArn", lane_mapping(lane)->stream_arn);
-    buf_byte(out, '}');
-    buf_byte(out, '}');
-}
-
-/* The document's last brace becomes the member `payload`: the event, as a string. */
-static void add_payload(struct buf *document, struct slice event)
-{
-    document->len--;
-    buf_byte(document, ',');
-    put_text(document, "payload", event);
-    buf_byte(document, '}');
+    struct arena arena = {0};
+    compose(
+        out, "{'requestContext':{'requestId':%s,'functionArn':%s,'condition':%s,'approximateInvokeCount':%d}",
+        slice_of(lane->request_id), mapping->function_arn, slice_of(condition), (int64_t)lane->invocations);
+    if (lane->was_invoked)
+        compose(out,
+                ",'responseContext':{'statusCode':200,'executedVersion':%s%[,'functionError':%s%]}"
+                "%[,'responsePayload':%A%]",
+                slice_of(lane->version), or_none(slice_of(lane->error_kind)),
+                or_none(buf_view(&lane->error)));
+    compose(out, ",'version':'1.0','timestamp':%s,'DDBStreamBatchInfo':{'shardId':%s",
+            moment_shown(&arena, consumer_now_ms(lane->shard->reader->consumer)), slice_of(lane->shard->id));
+    if (count)
+        compose(out,
+                ",'startSequenceNumber':%s,'endSequenceNumber':%s,'approximateArrivalOfFirstRecord':%s,"
+                "'approximateArrivalOfLastRecord':%s",
+                records[0].sequence, records[count - 1].sequence, moment_shown(&arena, records[0].created_ms),
+                moment_shown(&arena, records[count - 1].created_ms));
+    compose(out, ",'batchSize':%d,'streamArn':%s}%[,'payload':%s%]}", (int64_t)count, mapping->stream_arn,
+            event);
+    arena_free(&arena);
 }
 
 /* An asynchronous call has no window, and nobody hears which of its records have failed. */
@@ -104,29 +69,26 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
     struct slice from = count ? lane_head(lane)->sequence : point_view(&lane->at);
     snprintf(id, sizeof id, "%.*s/%s/%u/%.*s/%u", SLICE_ARG(lane_mapping(lane)->id), lane->shard->id,
              lane->number, SLICE_ARG(from), count);
-    consumer->text.len = 0;
-    put_document(&consumer->text, lane, count, condition, consumer_now_ms(consumer));
     struct arena arena = {0};
-    struct buf event = {0}, with_payload = {0};
+    struct buf event = {0}, *document = &consumer->text;
     put_payload(&event, lane, count);
     const struct func_call own = {.function = lane_mapping(lane)->function,
                                   .payload = buf_view(&event),
                                   .cause = join_causes(lane, count, &arena),
                                   .on_failure = destination};
     const struct func_call *call = is_redrivable(lane, count) ? &own : NULL;
-    if (count && slice_starts(destination, SLICE("arn:")) && slice_contains(destination, SLICE(":s3:::"))) {
-        buf_slice(&with_payload, buf_view(&consumer->text));
-        add_payload(&with_payload, buf_view(&event));
+    bool is_bucket = slice_starts(destination, SLICE("arn:")) && slice_contains(destination, SLICE(":s3:::"));
+    struct slice payload = count && is_bucket ? buf_view(&event) : SLICE_NONE;
+    /* Without the payload where it is too large for an item, perhaps. */
+    for (int tries = payload.data ? 2 : 1; tries && !settlement->has_document;
+         tries--, payload = SLICE_NONE) {
+        document->len = 0;
+        put_document(document, lane, count, condition, payload);
         settlement->has_document = consumer->world.destination(
-            consumer->world.func, destination, buf_view(&with_payload), slice_of(id), call,
-            &settlement->children, &settlement->child_count);
+            consumer->world.func, destination, buf_view(document), slice_of(id), call, &settlement->children,
+            &settlement->child_count);
     }
-    if (!settlement->has_document) /* else it is too large for an item, perhaps: without it */
-        settlement->has_document = consumer->world.destination(
-            consumer->world.func, destination, buf_view(&consumer->text), slice_of(id), call,
-            &settlement->children, &settlement->child_count);
     buf_free(&event);
-    buf_free(&with_payload);
     arena_free(&arena);
     return settlement->has_document;
 }

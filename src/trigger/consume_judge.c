@@ -155,39 +155,25 @@ static bool find_record(struct slice sequence, const struct record *records, uin
     return low < count && slice_equal(records[low].sequence, sequence);
 }
 
-/* {"itemIdentifier":"..."} */
-static bool read_failure(struct json_reader *reader, struct slice *identifier)
-{
-    struct slice name;
-    *identifier = SLICE("");
-    if (json_peek(reader) != JSON_OBJECT || !json_enter(reader)) return false;
-    while (json_member(reader, &name)) {
-        bool is_it = slice_equal(name, SLICE("itemIdentifier")) && json_peek(reader) == JSON_STRING;
-        if (is_it ? !json_string(reader, identifier) : !json_skip(reader)) return false;
-    }
-    return !json_failed(reader) && identifier->len;
-}
-
 static void fail(struct answer *answer, const char *fault)
 {
     answer->outcome = OUTCOME_FAILED;
     answer->fault = fault;
 }
 
+/* [{"itemIdentifier":"..."}, ...] */
 static void read_failures(struct slice list, const struct record *records, uint32_t count,
                           struct arena *arena, struct answer *answer)
 {
-    struct json_reader reader;
-    struct slice identifier;
+    struct slice failure;
     uint32_t lowest = count, index;
-    json_begin(&reader, list, arena);
-    if (json_peek(&reader) == JSON_NULL) return;
-    if (json_peek(&reader) != JSON_ARRAY || !json_enter(&reader)) {
+    if (raw_kind(list) != JSON_ARRAY) {
         fail(answer, "batchItemFailures is not a list");
         return;
     }
-    while (json_element(&reader)) {
-        if (!read_failure(&reader, &identifier) || !find_record(identifier, records, count, &index)) {
+    raw_each (arena, list, &failure) {
+        struct slice identifier = raw_string(arena, raw_member(arena, failure, "itemIdentifier"));
+        if (!find_record(identifier, records, count, &index)) {
             fail(answer, "batchItemFailures names no record of the batch");
             return;
         }
@@ -198,36 +184,20 @@ static void read_failures(struct slice list, const struct record *records, uint3
     answer->done = lowest;
 }
 
-/* The members of interest, raw. False when the answer is no JSON. */
-static bool find_members(struct slice reply, struct arena *arena, struct slice *failures, struct slice *state)
-{
-    struct json_reader reader;
-    struct slice name, raw;
-    *failures = *state = SLICE("");
-    json_begin(&reader, reply, arena);
-    if (json_peek(&reader) == JSON_END) return true;
-    if (json_peek(&reader) != JSON_OBJECT) return json_skip(&reader) && json_done(&reader);
-    json_enter(&reader);
-    while (json_member(&reader, &name)) {
-        if (!raw_take(&reader, &raw)) return false;
-        if (slice_equal(name, SLICE("batchItemFailures"))) *failures = raw;
-        if (slice_equal(name, SLICE("state")) && !slice_equal(raw, SLICE("null"))) *state = raw;
-    }
-    return json_done(&reader);
-}
-
 void answer_read(struct slice reply, bool reports_failures, const struct record *records, uint32_t count,
                  struct arena *arena, struct answer *out)
 {
-    struct slice failures;
-    *out = (struct answer){.outcome = OUTCOME_DONE};
-    bool is_json = find_members(reply, arena, &failures, &out->state);
-    if (!is_json) out->state = SLICE("");
+    static const char *const names[] = {"state", "batchItemFailures"};
+    struct slice raws[2];
+    *out = (struct answer){.outcome = OUTCOME_DONE, .state = SLICE("")};
+    bool is_object = raw_members(arena, reply, names, raws, 2);
+    bool is_json = is_object || !slice_trim(reply).len || raw_is_json(arena, reply);
+    if (is_object && raws[0].data) out->state = raws[0];
     if (!reports_failures) return;
     if (!is_json)
         fail(out, "the answer is not JSON");
-    else if (failures.len)
-        read_failures(failures, records, count, arena, out);
+    else if (is_object && raws[1].data)
+        read_failures(raws[1], records, count, arena, out);
 }
 
 /* ---- sharing ---- */

@@ -397,19 +397,10 @@ static void take_answer(struct lane *lane, struct batch_call *call)
 /* A function tells why in its log; a target without a process has none. Its errors are Target.SOMETHING. */
 static const char *words_of_target(struct slice reply, struct arena *arena)
 {
-    struct json_reader reader;
-    struct slice name, type = SLICE_NONE, message = SLICE_NONE;
-    json_begin(&reader, reply, arena);
-    if (json_peek(&reader) != JSON_OBJECT || !json_enter(&reader)) return NULL;
-    while (json_member(&reader, &name)) {
-        struct slice *to = slice_equal(name, SLICE("errorType"))      ? &type
-                           : slice_equal(name, SLICE("errorMessage")) ? &message
-                                                                      : NULL;
-        bool is_text = to && json_peek(&reader) == JSON_STRING;
-        if (is_text ? !json_string(&reader, to) : !json_skip(&reader)) return NULL;
-    }
-    if (json_failed(&reader) || !slice_starts(type, SLICE("Target."))) return NULL;
-    return arena_printf(arena, "%.*s", SLICE_ARG(message)).data;
+    if (!raw_is_json(arena, reply)) return NULL;
+    struct slice type = raw_string(arena, raw_member(arena, reply, "errorType"));
+    if (!slice_starts(type, SLICE("Target."))) return NULL;
+    return arena_copy(arena, raw_string(arena, raw_member(arena, reply, "errorMessage"))).data;
 }
 
 /* Of a watch, whose failures are told in the log, all. */
@@ -417,7 +408,7 @@ static const char *own_words(const struct lane *lane, struct batch_call *call)
 {
     struct slice reply = buf_view(&call->invocation.reply);
     if (!lane_mapping(lane)->watch) return words_of_target(reply, &call->arena);
-    return arena_printf(&call->arena, "%.*s", SLICE_ARG(reply)).data;
+    return arena_copy(&call->arena, reply).data;
 }
 
 /* What a failed function said, as it said it; a long one without what stands beside its message. */
@@ -432,7 +423,7 @@ static void take_error(struct lane *lane, struct batch_call *call)
         struct slice type = raw_string(&call->arena, raw_member(&call->arena, reply, "errorType"));
         struct slice message = raw_string(&call->arena, raw_member(&call->arena, reply, "errorMessage"));
         bool is_short = type.len && type.len <= LIMIT_BATCH_ERROR_BYTES / 8;
-        keep_error(lane, is_short ? arena_printf(&call->arena, "%.*s", SLICE_ARG(type)).data : "Unhandled",
+        keep_error(lane, is_short ? arena_copy(&call->arena, type).data : "Unhandled",
                    message.data ? message : reply);
     }
 }

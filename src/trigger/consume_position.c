@@ -116,116 +116,119 @@ static int64_t lease_until_ms(const struct consumer *consumer)
 
 /* ---- writing requests ---- */
 
-/* {"TableName":...,"Key":{...} */
-static void put_head(struct buf *out, const struct shard *shard)
-{
-    compose(out, "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}", buf_view(&shard->reader->consumer->table),
-            shard->reader->mapping->id, slice_of(shard->id));
-}
+#define POSITION "'TableName':%A,'Key':{'mapping':%S,'shard':%S}"
+#define POSITION_OF(shard)                                                                                   \
+    buf_view(&(shard)->reader->consumer->table), (shard)->reader->mapping->id, slice_of((shard)->id)
 
 /* All lanes at one point. */
-static void put_points(struct buf *out, const struct point *at, uint32_t lanes)
+static struct slice points_of(const struct point *at, uint32_t lanes)
 {
-    buf_text(out, "{\"M\":{");
-    for (uint32_t i = 0; i < lanes; i++) {
-        buf_printf(out, "%s\"%u\":", i ? "," : "", i);
-        compose(out, "%S", point_view(at));
-    }
-    buf_text(out, "}}");
+    struct buf out = {0};
+    buf_text(&out, "{\"M\":{");
+    for (uint32_t i = 0; i < lanes; i++)
+        compose(&out, "%,%s:%S", arena_printf(task_arena(), "%u", i), point_view(at));
+    buf_text(&out, "}}");
+    return arena_take(task_arena(), &out);
 }
 
 /* For PutItem: where LATEST is in a shard that has no position yet; an ended one has nothing for us. */
-void put_position_latest(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended)
+struct slice position_latest(const struct shard *shard, struct slice iterator, bool is_ended)
 {
     const struct reader *reader = shard->reader;
-    compose(
-        out,
-        "{'TableName':%A,'Item':{'mapping':%S,'shard':%S,'lanes':%N,'moves':%N,'fence':%N,'ended':{'BOOL':%b}",
-        buf_view(&reader->consumer->table), reader->mapping->id, slice_of(shard->id),
-        (int64_t)reader->mapping->lanes, (int64_t)0, (int64_t)0, is_ended);
-    if (iterator.len) compose(out, ",'iterator':%S,'since':%N", iterator, consumer_now_ms(reader->consumer));
-    buf_text(out, ",\"at\":");
-    put_points(out, &POINT_LATEST, reader->mapping->lanes);
-    compose(out, "},'ConditionExpression':'attribute_not_exists(#mapping)',%#}");
+    struct slice since = SLICE_NONE;
+    if (iterator.len)
+        since = compose_in(task_arena(), ",'iterator':%S,'since':%N", iterator,
+                           consumer_now_ms(reader->consumer));
+    return compose_in(
+        task_arena(),
+        "{'TableName':%A,'Item':{'mapping':%S,'shard':%S,'lanes':%N,'moves':%N,'fence':%N,"
+        "'ended':{'BOOL':%b}%A,'at':%A},'ConditionExpression':'attribute_not_exists(#mapping)',%#}",
+        POSITION_OF(shard), (int64_t)reader->mapping->lanes, (int64_t)0, (int64_t)0, is_ended, since,
+        points_of(&POINT_LATEST, reader->mapping->lanes));
 }
 
 /* For UpdateItem: where the mapping's move wants it, whoever holds it: the fence grows, so that he moves nothing from
  * there, and an effect or a window that he has begun is forgotten, as its records are skipped or come again. */
-void put_position_move(struct buf *out, const struct shard *shard, struct slice iterator, bool is_ended)
+struct slice position_move(const struct shard *shard, struct slice iterator, bool is_ended)
 {
     const struct mapping *mapping = shard->reader->mapping;
     const struct mapping_move *move = &mapping->move;
     int64_t since_ms = iterator.len ? consumer_now_ms(shard->reader->consumer) : move->since_ms;
     struct point to = POINT_HORIZON;
-    struct buf set = {0}, remove = {0};
+    struct buf set = {0}, remove = {0}, values = {0};
     point_set(&to, move->to);
     for (uint32_t i = 0; i < LANES_MAX; i++) buf_printf(&remove, ", #window%u", i);
     buf_text(iterator.len ? &set : &remove, ", #iterator");
     if (iterator.len) buf_text(&set, " = :iterator");
+    if (iterator.len) compose(&values, ",':iterator':%S", iterator);
     buf_text(since_ms ? &set : &remove, ", #since");
     if (since_ms) buf_text(&set, " = :since");
-    put_head(out, shard);
-    compose(
-        out,
+    if (since_ms) compose(&values, ",':since':%N", since_ms);
+    struct slice request = compose_in(
+        task_arena(),
+        "{" POSITION
         ",'UpdateExpression':'SET #moved = :moved, #at = :at, #lanes = :lanes, #moves = :zero, #ended = :ended, "
         "#fence = if_not_exists(#fence, :zero) + :one%r REMOVE #owner, #until, #wanted, #wanted_until, #effect%r',"
         "'ConditionExpression':'attribute_not_exists(#moved) or #moved < :moved',%#,'ExpressionAttributeValues':{"
-        "':moved':%N,':lanes':%N,':zero':%N,':one':%N,':ended':{'BOOL':%b}",
-        buf_view(&set), buf_view(&remove), move->number, (int64_t)mapping->lanes, (int64_t)0, (int64_t)1,
-        is_ended);
-    if (iterator.len) compose(out, ",':iterator':%S", iterator);
-    if (since_ms) compose(out, ",':since':%N", since_ms);
-    buf_text(out, ",\":at\":");
-    put_points(out, &to, mapping->lanes);
-    buf_text(out, "}}");
+        "':moved':%N,':lanes':%N,':zero':%N,':one':%N,':ended':{'BOOL':%b}%A,':at':%A}}",
+        POSITION_OF(shard), buf_view(&set), buf_view(&remove), move->number, (int64_t)mapping->lanes,
+        (int64_t)0, (int64_t)1, is_ended, buf_view(&values), points_of(&to, mapping->lanes));
     buf_free(&set);
     buf_free(&remove);
+    buf_free(&values);
+    return request;
 }
 
 /* For UpdateItem: the lease becomes ours, if nobody was faster. A position that nobody has made yet is made, from the
  * oldest record on; one that was seen and is gone is not. */
-void put_position_take(struct buf *out, const struct shard *shard)
+struct slice position_take(const struct shard *shard)
 {
     const struct consumer *consumer = shard->reader->consumer;
     bool is_here = !consumer->settings.shared;
-    put_head(out, shard);
-    compose(
-        out,
-        ",'UpdateExpression':'SET " HOLD_TAKE ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = "
-        "if_not_exists(#lanes, :lanes), #ended = if_not_exists(#ended, :no) REMOVE #wanted, #wanted_until',"
+    return compose_in(
+        task_arena(),
+        "{" POSITION ",'UpdateExpression':'SET " HOLD_TAKE
+        ", #moves = :zero, #at = if_not_exists(#at, :at), #lanes = if_not_exists(#lanes, :lanes), "
+        "#ended = if_not_exists(#ended, :no) REMOVE #wanted, #wanted_until',"
         "'ConditionExpression':'%r%r','ReturnValues':'ALL_NEW',%#,'ExpressionAttributeValues':{':owner':%S,"
-        "':until':%N,':now':%N,':zero':%N,':one':%N,':lanes':%N%A,':no':{'BOOL':false},':at':",
-        shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
+        "':until':%N,':now':%N,':zero':%N,':one':%N,':lanes':%N%A,':no':{'BOOL':false},':at':%A}}",
+        POSITION_OF(shard), shard->seen.exists ? SLICE("attribute_exists(#at) and ") : SLICE(""),
         is_here ? SLICE("(" HOLD_FREE_OR_MINE " or begins_with(#owner, :here))") : SLICE(HOLD_FREE_OR_MINE),
         slice_of(consumer->settings.owner), lease_until_ms(consumer), consumer_now_ms(consumer), (int64_t)0,
         (int64_t)1, (int64_t)shard->reader->mapping->lanes,
-        is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""));
-    put_points(out, &POINT_HORIZON, shard->reader->mapping->lanes);
-    buf_text(out, "}}");
+        is_here ? SLICE(",\":here\":{\"S\":\"" DYNAMO_OWNER_HERE "\"}") : SLICE(""),
+        points_of(&POINT_HORIZON, shard->reader->mapping->lanes));
 }
 
 /* For UpdateItem: our name on a lease of somebody who has many. */
-void put_position_ask(struct buf *out, const struct shard *shard)
+struct slice position_ask(const struct shard *shard)
 {
     const struct consumer *consumer = shard->reader->consumer;
-    put_head(out, shard);
-    compose(
-        out,
+    return compose_in(
+        task_arena(),
+        "{" POSITION
         ",'UpdateExpression':'SET #wanted = :me, #wanted_until = :until','ConditionExpression':'#fence = :fence and "
         "(attribute_not_exists(#wanted) or #wanted_until < :now)',%#,"
         "'ExpressionAttributeValues':{':me':%S,':until':%N,':fence':%N,':now':%N}}",
-        slice_of(consumer->settings.owner), consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms,
-        shard->seen.fence, consumer_now_ms(consumer));
+        POSITION_OF(shard), slice_of(consumer->settings.owner),
+        consumer_now_ms(consumer) + 3 * consumer->settings.lease_ms, shard->seen.fence,
+        consumer_now_ms(consumer));
 }
 
 /* For UpdateItem: the lease is nobody's. */
-void put_position_release(struct buf *out, const struct shard *shard)
+struct slice position_release(const struct shard *shard)
 {
-    put_head(out, shard);
-    compose(out,
-            ",'UpdateExpression':'REMOVE #owner, #until','ConditionExpression':'" HOLD_ACT
-            "',%#,'ExpressionAttributeValues':{':fence':%N}}",
-            shard->seen.fence);
+    return compose_in(task_arena(),
+                      "{" POSITION
+                      ",'UpdateExpression':'REMOVE #owner, #until','ConditionExpression':'" HOLD_ACT
+                      "',%#,'ExpressionAttributeValues':{':fence':%N}}",
+                      POSITION_OF(shard), shard->seen.fence);
+}
+
+struct slice position_delete(const struct reader *reader, struct slice name)
+{
+    return compose_in(task_arena(), "{" POSITION "}", buf_view(&reader->consumer->table), reader->mapping->id,
+                      name);
 }
 
 /* ---- effects, where there are no transactions ---- */
@@ -237,24 +240,22 @@ struct slice position_source(const struct shard *shard, uint32_t lane)
 
 /* For UpdateItem: the position tells what a lane is about to write for its function, and where it stands then. The
  * mark of this write names the effect. */
-static void put_position_effect(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
+static struct slice position_effect(const struct shard *shard, const struct commit_plan *plan)
 {
     const struct lane *lane = plan->names_effect_of;
     const struct settlement *settlement = &lane->settlement;
-    put_head(out, shard);
-    compose(
-        out,
-        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark, #effect = :effect','ConditionExpression':'" HOLD_ACT
+    struct slice window = SLICE_NONE;
+    if (settlement->window == WINDOW_STATES) window = window_attribute(lane, task_arena());
+    if (settlement->window == WINDOW_CLOSES) window = SLICE("{\"NULL\":true}");
+    return compose_in(
+        task_arena(),
+        "{'Update':{" POSITION ",'UpdateExpression':'SET #moves = :moves, #mark = :mark, #effect = :effect',"
+        "'ConditionExpression':'" HOLD_ACT
         " and #moves = :before',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N,"
-        "':effect':{'M':{'lane':%N,'to':%S,'mark':%N,'writes':%S,'cause':%S",
-        shard->seen.fence, shard->seen.moves, shard->seen.moves + 1, plan->mark, (int64_t)lane->number,
-        point_view(&plan->to[lane->number]), plan->mark, buf_view(&settlement->effects),
-        buf_view(&settlement->cause));
-    if (settlement->window != WINDOW_STAYS)
-        compose(out, ",'window':%A",
-                settlement->window == WINDOW_STATES ? window_attribute(lane, task_arena())
-                                                    : SLICE("{\"NULL\":true}"));
-    compose(out, "}}},%O}");
+        "':effect':{'M':{'lane':%N,'to':%S,'mark':%N,'writes':%S,'cause':%S%[,'window':%A%]}}},%O}}",
+        POSITION_OF(shard), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1, plan->mark,
+        (int64_t)lane->number, point_view(&plan->to[lane->number]), plan->mark,
+        buf_view(&settlement->effects), buf_view(&settlement->cause), window);
 }
 
 void position_finish(const struct shard *shard, struct slice effect, bool moves, struct task_commit *out)
@@ -262,27 +263,23 @@ void position_finish(const struct shard *shard, struct slice effect, bool moves,
     static const char *const names[] = {"lane", "to", "mark", "writes", "cause", "window"};
     struct arena *arena = task_arena();
     struct slice raws[6];
-    struct buf text = {0};
     raw_pick(arena, effect, names, raws, 6);
     uint32_t lane = (uint32_t)number_of(arena, raws[0]);
     struct slice at = arena_printf(arena, ", #at.#%u = :to", lane),
                  window = arena_printf(arena, ", #window%u", lane);
     bool opens = moves && raw_member(arena, raws[5], "M").data, closes = moves && raws[5].data && !opens;
-    buf_text(&text, "{\"Update\":");
-    put_head(&text, shard);
-    compose(
-        &text,
-        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r%r%r REMOVE #effect%r',"
-        "'ConditionExpression':'" HOLD_ACT
-        " and #moves = :before',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N",
-        moves ? at : SLICE(""), opens ? window : SLICE(""), opens ? SLICE(" = :window") : SLICE(""),
-        closes ? window : SLICE(""), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,
-        shard->plan.mark);
-    if (moves) compose(&text, ",':to':%S", text_of(arena, raws[1]));
-    if (opens) compose(&text, ",':window':%A", raws[5]);
-    compose(&text, "},%O}}");
-    *out = (struct task_commit){.anchor = arena_copy(arena, buf_view(&text))};
-    buf_free(&text);
+    *out = (struct task_commit){
+        .anchor = compose_in(
+            arena,
+            "{'Update':{" POSITION
+            ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r%r%r REMOVE #effect%r',"
+            "'ConditionExpression':'" HOLD_ACT
+            " and #moves = :before',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N"
+            "%[,':to':%S%]%[,':window':%A%]},%O}}",
+            POSITION_OF(shard), moves ? at : SLICE(""), opens ? window : SLICE(""),
+            opens ? SLICE(" = :window") : SLICE(""), closes ? window : SLICE(""), shard->seen.fence,
+            shard->seen.moves, shard->seen.moves + 1, shard->plan.mark,
+            moves ? text_of(arena, raws[1]) : SLICE_NONE, opens ? raws[5] : SLICE_NONE)};
     if (!moves) return;
     out->effects = text_of(arena, raws[3]);
     out->cause = text_of(arena, raws[4]);
@@ -290,14 +287,11 @@ void position_finish(const struct shard *shard, struct slice effect, bool moves,
     out->marker = arena_printf(arena, "%lld", (long long)number_of(arena, raws[2]));
 }
 
-/* For UpdateItem, or as the Update of a transaction. */
-void put_position_commit(struct buf *out, const struct shard *shard, const struct commit_plan *plan)
+/* An action, {"Update":...}. */
+struct slice position_commit(const struct shard *shard, const struct commit_plan *plan)
 {
     struct buf set = {0}, remove = {0}, condition = {0}, values = {0};
-    if (plan->names_effect_of) {
-        put_position_effect(out, shard, plan);
-        return;
-    }
+    if (plan->names_effect_of) return position_effect(shard, plan);
     for (uint32_t i = 0; i < shard->lane_count; i++) {
         if (!plan->moves_lane[i] && !plan->lanes) continue;
         buf_printf(&condition, " and #at.#%u = :s%u", i, i);
@@ -321,8 +315,7 @@ void put_position_commit(struct buf *out, const struct shard *shard, const struc
     }
     if (plan->lanes) {
         buf_text(&set, ", #at = :at, #lanes = :lanes");
-        compose(&values, ",':lanes':%N,':at':", (int64_t)plan->lanes);
-        put_points(&values, &plan->to[0], plan->lanes);
+        compose(&values, ",':lanes':%N,':at':%A", (int64_t)plan->lanes, points_of(&plan->to[0], plan->lanes));
     }
     if (plan->ends) buf_text(&set, ", #ended = :ended");
     if (plan->ends) buf_text(&values, ",\":ended\":{\"BOOL\":true}");
@@ -331,16 +324,17 @@ void put_position_commit(struct buf *out, const struct shard *shard, const struc
     if (plan->loses_iterator) buf_text(&remove, ", #iterator, #since");
     if (shard->seen.names_effect) buf_text(&remove, ", #effect");
     if (remove.len) buf_printf(&set, " REMOVE %.*s", SLICE_ARG(slice_from(buf_view(&remove), 2)));
-    put_head(out, shard);
-    compose(
-        out,
-        ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r','ConditionExpression':'" HOLD_ACT
+    struct slice action = compose_in(
+        task_arena(),
+        "{'Update':{" POSITION ",'UpdateExpression':'SET #moves = :moves, #mark = :mark%r',"
+        "'ConditionExpression':'" HOLD_ACT
         " and #moves = :before%r',%#,'ExpressionAttributeValues':{':fence':%N,':before':%N,':moves':%N,':mark':%N%A},"
-        "%O}",
-        buf_view(&set), buf_view(&condition), shard->seen.fence, shard->seen.moves, shard->seen.moves + 1,
-        plan->mark, buf_view(&values));
+        "%O}}",
+        POSITION_OF(shard), buf_view(&set), buf_view(&condition), shard->seen.fence, shard->seen.moves,
+        shard->seen.moves + 1, plan->mark, buf_view(&values));
     buf_free(&set);
     buf_free(&remove);
     buf_free(&condition);
     buf_free(&values);
+    return action;
 }

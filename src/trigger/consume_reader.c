@@ -357,9 +357,8 @@ static bool mark(struct shard *shard)
     struct slice iterator;
     if (!find_latest(shard, &iterator)) return false;
     if (!iterator.len && !shard->is_closed) return true;
-    struct task_call *call = task_call_new("PutItem");
-    put_position_latest(task_call_request(call), shard, iterator, shard->is_closed);
-    enum dynamo_fault fault = task_send(call).fault;
+    enum dynamo_fault fault =
+        task_request("PutItem", position_latest(shard, iterator, shard->is_closed)).fault;
     return fault == DYNAMO_FINE || fault == DYNAMO_CONDITION;
 }
 
@@ -407,9 +406,8 @@ static bool move(struct shard *shard)
     bool is_latest = slice_equal(move->to, SLICE("LATEST")) && !move->since_ms;
     struct slice iterator = SLICE("");
     if (is_latest && (!find_latest(shard, &iterator) || reader_is_leaving(shard->reader))) return false;
-    struct task_call *call = task_call_new("UpdateItem");
-    put_position_move(task_call_request(call), shard, iterator, is_latest && !iterator.len);
-    enum dynamo_fault fault = task_send(call).fault;
+    bool is_ended = is_latest && !iterator.len;
+    enum dynamo_fault fault = task_request("UpdateItem", position_move(shard, iterator, is_ended)).fault;
     return fault == DYNAMO_FINE || fault == DYNAMO_CONDITION; /* another server was faster */
 }
 
@@ -516,7 +514,8 @@ static void run(struct reader *reader)
     if (reader->has_moved) reader_note(reader, "No records processed");
     reader->has_moved = false;
     reach(reader, MAPPING_ENABLED);
-    while (!reader_is_leaving(reader)) {
+    struct arena_mark mark = arena_mark(task_arena());
+    for (; !reader_is_leaving(reader); arena_rewind(task_arena(), mark)) {
         struct task_moment due = leases_act(reader);
         int64_t now_us = consumer_ticks_us(consumer);
         if (reader_is_leaving(reader)) break;

@@ -413,18 +413,6 @@ static enum decided put_all(struct shard *shard, struct lane *lane, const char *
 
 /* ---- the whole of it ---- */
 
-/* The position as one write: {"Update":...}. */
-static struct slice anchor_of(const struct shard *shard)
-{
-    struct buf out = {0};
-    buf_text(&out, "{\"Update\":");
-    put_position_commit(&out, shard, &shard->plan);
-    buf_byte(&out, '}');
-    struct slice text = arena_copy(task_arena(), buf_view(&out));
-    buf_free(&out);
-    return text;
-}
-
 /* Carries out the plan. True: it is through, or the lanes know what has become of it; false: the lease is lost. */
 static bool commit(struct shard *shard, struct lane *leader)
 {
@@ -450,8 +438,9 @@ static bool commit(struct shard *shard, struct lane *leader)
         decided == DECIDED) { /* first the position tells of it, so that nobody makes another one */
         shard->plan.names_effect_of = leader;
         write.marker = arena_printf(task_arena(), "%lld", (long long)shard->plan.mark);
-        decided = decide(shard, &(struct task_commit){.anchor = anchor_of(shard), .children = write.children},
-                         &why);
+        struct task_commit naming = {.anchor = position_commit(shard, &shard->plan),
+                                     .children = write.children};
+        decided = decide(shard, &naming, &why);
         shard->plan.names_effect_of = NULL;
         shard->plan.mark = (int64_t)(consumer_random(consumer) >> 12);
         write.children = SLICE("");
@@ -459,7 +448,7 @@ static bool commit(struct shard *shard, struct lane *leader)
         shard->seen.names_effect |= decided == DECIDED;
     }
     if (decided == DECIDED) {
-        write.anchor = anchor_of(shard);
+        write.anchor = position_commit(shard, &shard->plan);
         decided = decide(shard, &write, &why);
     }
     if (decided == DECIDED_NOT) return commit_was_refused(shard, leader, why);
@@ -473,9 +462,7 @@ static bool commit(struct shard *shard, struct lane *leader)
 static bool take(struct shard *shard, struct slice *item)
 {
     struct slice id;
-    struct task_call *call = task_call_new("UpdateItem");
-    put_position_take(task_call_request(call), shard);
-    struct task_reply reply = task_send(call);
+    struct task_reply reply = task_request("UpdateItem", position_take(shard));
     if (reply.fault != DYNAMO_FINE) return false;
     *item = arena_copy(task_arena(), raw_member(task_arena(), reply.body, "Attributes"));
     return position_parse(*item, task_arena(), &shard->seen, &id);
@@ -543,9 +530,8 @@ static void leave(struct shard *shard, enum leaving how)
     if (how == LEAVE_RELEASED) {
         /* Whoever asked for it has time to take it before we look at it again. */
         if (consumer->settings.shared) {
-            struct task_call *call = task_call_new("UpdateItem");
-            put_position_release(task_call_request(call), shard);
-            task_send(call); /* gone either way: what is not given back ends by itself */
+            /* Gone either way: what is not given back ends by itself. */
+            task_request("UpdateItem", position_release(shard));
             shard->retry = task_after_us(consumer->host, consumer->settings.lease_ms * 1000);
         }
         shard->seen.exists = true;

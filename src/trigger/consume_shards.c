@@ -310,9 +310,8 @@ static void ask(struct shard *shard)
     struct consumer *consumer = shard->reader->consumer;
     shard->wish = LEASE_LEAVE;
     if (dynamo_owner_is_here(slice_of(shard->seen.owner))) return; /* it never gives one away */
-    struct task_call *call = task_call_new("UpdateItem");
-    put_position_ask(task_call_request(call), shard);
-    if (task_send(call).fault != DYNAMO_FINE || shard->state != SHARD_FREE) return;
+    if (task_request("UpdateItem", position_ask(shard)).fault != DYNAMO_FINE || shard->state != SHARD_FREE)
+        return;
     snprintf(shard->seen.wanted, sizeof shard->seen.wanted, "%s", consumer->settings.owner);
     shard->seen.wanted_until_ms = consumer_now_ms(consumer) + consumer->settings.lease_ms;
 }
@@ -419,10 +418,8 @@ bool forget_a_shard(struct reader *reader)
     struct shard *shard = *at;
     if (!shard) return false;
     *at = shard->next;
-    struct task_call *call = task_call_new("DeleteItem");
-    compose(task_call_request(call), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
-            buf_view(&reader->consumer->table), reader->mapping->id, slice_of(shard->id));
+    struct slice request = position_delete(reader, slice_of(shard->id));
     shard_free(shard);
-    if (task_send(call).fault != DYNAMO_FINE) reader_failed(reader);
+    if (task_request("DeleteItem", request).fault != DYNAMO_FINE) reader_failed(reader);
     return true;
 }

@@ -56,15 +56,15 @@ void window_put_members(struct buf *out, const struct lane *lane)
 {
     const struct tumbling *window = &lane->window;
     int64_t end_ms = window_end_for(lane);
-    buf_text(out, ",\"window\":{\"start\":");
-    put_moment(out, window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms);
-    buf_text(out, ",\"end\":");
-    put_moment(out, end_ms);
-    compose(
-        out,
-        "},'state':%A,'shardId':%s,'eventSourceARN':%A,'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
-        window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
-        buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
+    int64_t start_ms = window->is_open ? window->start_ms : end_ms - lane_mapping(lane)->tumbling_ms;
+    struct arena arena = {0};
+    compose(out,
+            ",'window':{'start':%s,'end':%s},'state':%A,'shardId':%s,'eventSourceARN':%A,"
+            "'isFinalInvokeForWindow':%b,'isWindowTerminatedEarly':%b",
+            moment_shown(&arena, start_ms), moment_shown(&arena, end_ms),
+            window->is_open ? buf_view(&window->state) : SLICE("{}"), slice_of(lane->shard->id),
+            buf_view(&lane->shard->reader->arn_json), window->is_finishing, window->ends_early);
+    arena_free(&arena);
 }
 
 /* ---- what it answers ---- */
@@ -171,14 +171,6 @@ void window_committed(struct lane *lane)
 
 /* ---- items of states ---- */
 
-static enum dynamo_fault delete_part(const struct reader *reader, struct slice name)
-{
-    return task_request("DeleteItem",
-                        compose_in(task_arena(), "{'TableName':%A,'Key':{'mapping':%S,'shard':%S}}",
-                                   buf_view(&reader->consumer->table), reader->mapping->id, name))
-        .fault;
-}
-
 /* What stays because the lane is left goes with the next lease. */
 void window_sweep(struct lane *lane)
 {
@@ -186,9 +178,8 @@ void window_sweep(struct lane *lane)
     struct tumbling *window = &lane->window;
     struct arena_mark mark = arena_mark(task_arena());
     while (window->old_parts && shard_is_held(shard)) {
-        enum dynamo_fault fault = delete_part(shard->reader,
-                                              part_name(lane, window->old_version, window->old_parts - 1));
-        if (dynamo_fault_may_pass(fault))
+        struct slice name = part_name(lane, window->old_version, window->old_parts - 1);
+        if (dynamo_fault_may_pass(task_request("DeleteItem", position_delete(shard->reader, name)).fault))
             task_await(&shard->changed, task_after_us(shard->reader->consumer->host, SWEEP_AGAIN_US));
         else
             window->old_parts--;
@@ -217,7 +208,7 @@ static bool take_part(struct shard *shard, struct slice raw)
         buf_slice(&window->state, state);
         return true;
     }
-    return delete_part(shard->reader, name) == DYNAMO_FINE;
+    return task_request("DeleteItem", position_delete(shard->reader, name)).fault == DYNAMO_FINE;
 }
 
 /* Of the position as it is: `item`. */

@@ -18,12 +18,12 @@ struct watch;
 struct trigger {
     struct trigger_options options;
     struct slice prefix, region, account;
-    struct arena texts; /* has the bytes of these three */
+    struct arena texts;          /* has the bytes of these three */
     struct mappings *mappings;   /* mapping_*.c: settings, API */
     struct consumer *consumer;   /* consume*.c: what reads streams and invokes */
     struct schedules *schedules; /* schedule_*.c */
     struct watches *watches;     /* watch.c */
-    struct rest_workers *workers;
+    struct workers *workers;
 };
 
 /* ---- a mapping's settings: immutable and counted; a change makes a new one ---- */
@@ -48,15 +48,16 @@ enum mapping_state {
     MAPPING_DELETING,
 };
 
+struct settings;
 struct mapping {
-    struct slice id;           /* UUID */
-    struct slice stream_arn;   /* EventSourceArn */
-    struct slice function;     /* as func_invoke takes it: name or name:qualifier */
-    struct slice function_arn; /* as it is told */
+    const struct settings *settings; /* as the API has them (mapping.h); all below follows from these */
+    struct slice id;                 /* UUID */
+    struct slice stream_arn;         /* EventSourceArn */
+    struct slice function;           /* as func_invoke takes it: name or name:qualifier */
+    struct slice function_arn;       /* as it is told */
     enum start_position start;
     struct mapping_move move;
-    int64_t created_ms; /* LATEST: records younger than this are wanted */
-    uint64_t revision;  /* grows with each change */
+    uint64_t revision; /* grows with each change */
     bool enabled;
     uint32_t batch_size;             /* 1..10000, 100 */
     int64_t window_ms;               /* MaximumBatchingWindowInSeconds */
@@ -70,8 +71,7 @@ struct mapping {
     struct event_pattern **patterns; /* compiled; a record passes when one matches, or when there are none */
     uint32_t filter_count;
     struct slice on_failure; /* destination; empty: none */
-    uint32_t depth_max; /* of its own doing that it still wants to see (MaximumRecursionDepth); 0: none */
-    bool counts_events; /* MetricsConfig EventCount */
+    uint32_t depth_max;  /* of its own doing that it still wants to see (MaximumRecursionDepth); 0: none */
     struct watch *watch; /* who answers in the place of a function; NULL: a function does. Kept */
     /* private */
     struct arena arena;
@@ -108,14 +108,10 @@ bool mapping_tags_serve(struct trigger *trigger, struct rest_call *call);
 struct consumer *consumer_open(struct trigger *trigger);
 void consumer_start(struct consumer *consumer);
 void consumer_close(struct consumer *consumer);
-/* A new mapping, or a new revision of one; takes a reference. A disabled one stops after its batches under
- * way. */
-void consumer_set(struct consumer *consumer, struct mapping *mapping);
-/* Stops it and removes its positions; mappings_reached(DELETING) when that is done. */
-void consumer_remove(struct consumer *consumer, struct slice id);
+/* A new mapping, or a new revision of one; takes a reference. A disabled one stops after its batches under way.
+ * NULL: the one of this id is stopped and its positions are removed; mappings_reached(DELETING) when that is done. */
+void consumer_command(struct consumer *consumer, struct mapping *mapping, struct slice id);
 bool consumer_is_quiet(struct consumer *consumer);
-void consumer_put_metrics(struct consumer *consumer, struct buf *out);
-int64_t consumer_lag_ms(struct consumer *consumer); /* as trigger_lag_ms */
 
 /* ---- schedule_*.c ---- */
 

@@ -9,9 +9,9 @@
  * each server moves through the states as its own consumer follows. */
 #include "trigger/mapping.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
+#include "base/cond.h"
 #include "base/fail.h"
 #include "base/limits.h"
 #include "base/log.h"
@@ -25,14 +25,13 @@
 static void entry_free(struct mapping_entry *entry)
 {
     mapping_release(entry->mapping);
-    arena_free(&entry->arena);
     free(entry);
 }
 
 struct mapping_entry *mappings_find(struct mappings *mappings, struct slice id)
 {
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
-        if (slice_equal(entry->settings.id, id)) return entry;
+        if (slice_equal(entry->mapping->id, id)) return entry;
     return NULL;
 }
 
@@ -41,10 +40,10 @@ struct slice mappings_twin(struct mappings *mappings, const struct settings *set
     struct slice other = SLICE_NONE;
     pthread_mutex_lock(&mappings->lock);
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
-        if (!slice_equal(entry->settings.id, settings->id) && entry->state != MAPPING_DELETING &&
-            slice_equal(entry->settings.stream_arn, settings->stream_arn) &&
-            slice_equal(entry->settings.function_arn, settings->function_arn))
-            other = arena_copy(arena, entry->settings.id);
+        if (!slice_equal(entry->mapping->id, settings->id) && entry->state != MAPPING_DELETING &&
+            slice_equal(entry->mapping->stream_arn, settings->stream_arn) &&
+            slice_equal(entry->mapping->function_arn, settings->function_arn))
+            other = arena_copy(arena, entry->mapping->id);
     pthread_mutex_unlock(&mappings->lock);
     return other;
 }
@@ -55,14 +54,19 @@ struct slice mappings_twin(struct mappings *mappings, const struct settings *set
 static struct mapping_entry *entry_of(struct mappings *mappings, struct slice id)
 {
     struct mapping_entry **at = &mappings->entries;
-    while (*at && slice_compare((*at)->settings.id, id) < 0) at = &(*at)->next;
-    if (*at && slice_equal((*at)->settings.id, id)) return *at;
+    while (*at && slice_compare((*at)->mapping->id, id) < 0) at = &(*at)->next;
+    if (*at && slice_equal((*at)->mapping->id, id)) return *at;
     struct mapping_entry *entry = must_zero(1, sizeof *entry);
     snprintf(entry->result, sizeof entry->result, "No records processed");
     entry->next = *at;
     *at = entry;
     mappings->count++;
     return entry;
+}
+
+static void tell_consumer(struct mappings *mappings, struct mapping *mapping, bool is_deleting)
+{
+    mappings->world.command(mappings->trigger->consumer, is_deleting ? NULL : mapping, mapping->id);
 }
 
 bool mappings_take(struct mappings *mappings, const struct settings *settings, enum mapping_state state)
@@ -75,14 +79,8 @@ bool mappings_take(struct mappings *mappings, const struct settings *settings, e
     }
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *entry = entry_of(mappings, settings->id);
-    struct arena arena = {0};
-    struct settings own;
-    settings_copy(&own, settings, &arena); /* before the old arena goes: they may share texts */
-    entry->is_over = entry->is_over && slice_equal(entry->settings.stream_arn, own.stream_arn);
     struct mapping *old = entry->mapping;
-    arena_free(&entry->arena);
-    entry->arena = arena;
-    entry->settings = own;
+    entry->is_over = entry->is_over && slice_equal(old->stream_arn, mapping->stream_arn);
     entry->mapping = mapping;
     entry->state = state;
     entry->is_seen = true;
@@ -90,10 +88,7 @@ bool mappings_take(struct mappings *mappings, const struct settings *settings, e
     mapping_keep(mapping);
     pthread_mutex_unlock(&mappings->lock);
     mapping_release(old);
-    if (tells && settings->is_deleting)
-        mappings->world.remove(mappings->trigger->consumer, mapping->id);
-    else if (tells)
-        mappings->world.set(mappings->trigger->consumer, mapping);
+    if (tells) tell_consumer(mappings, mapping, mapping->settings->is_deleting);
     mapping_release(mapping);
     return true;
 }
@@ -112,8 +107,8 @@ void mappings_note_result(struct mappings *mappings, struct slice id, const char
 static bool state_may_become(const struct mapping_entry *entry, enum mapping_state state)
 {
     if (entry->state == MAPPING_DELETING) return false;
-    return state == MAPPING_ENABLED ? entry->settings.enabled
-                                    : state == MAPPING_DISABLED && !entry->settings.enabled;
+    return state == MAPPING_ENABLED ? entry->mapping->settings->enabled
+                                    : state == MAPPING_DISABLED && !entry->mapping->settings->enabled;
 }
 
 void mappings_reached(struct mappings *mappings, struct slice id, enum mapping_state state)
@@ -136,12 +131,12 @@ static void found_again(void *context, const struct settings *settings)
     struct mappings *mappings = context;
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *known = mappings_find(mappings, settings->id);
-    bool is_old = known && known->settings.revision >= settings->revision;
-    enum mapping_state state = settings->is_deleting                          ? MAPPING_DELETING
-                               : !known                                       ? MAPPING_CREATING
-                               : known->settings.enabled == settings->enabled ? MAPPING_UPDATING
-                               : settings->enabled                            ? MAPPING_ENABLING
-                                                                              : MAPPING_DISABLING;
+    bool is_old = known && known->mapping->settings->revision >= settings->revision;
+    enum mapping_state state = settings->is_deleting                                    ? MAPPING_DELETING
+                               : !known                                                 ? MAPPING_CREATING
+                               : known->mapping->settings->enabled == settings->enabled ? MAPPING_UPDATING
+                               : settings->enabled                                      ? MAPPING_ENABLING
+                                                                                        : MAPPING_DISABLING;
     if (known) known->is_seen = true;
     bool is_full = !known && mappings->count >= LIMIT_MAPPINGS;
     pthread_mutex_unlock(&mappings->lock);
@@ -160,7 +155,7 @@ static void mappings_refresh(struct mappings *mappings)
                            entry->state != MAPPING_DELETING; /* by others: ours stops, too */
         if (was_removed) entry->state = MAPPING_DELETING;
         pthread_mutex_unlock(&mappings->lock);
-        if (was_removed) mappings->world.remove(mappings->trigger->consumer, entry->mapping->id);
+        if (was_removed) tell_consumer(mappings, entry->mapping, true);
     }
 }
 
@@ -180,7 +175,7 @@ static bool remove_gone(struct mappings *mappings)
             continue;
         }
         pthread_mutex_unlock(&mappings->lock);
-        good = mapping_table_delete(mappings->trigger, entry->settings.id);
+        good = mapping_table_delete(mappings->trigger, entry->mapping->id);
         pthread_mutex_lock(&mappings->lock);
         if (!good) break;
         *at = entry->next;
@@ -190,13 +185,6 @@ static bool remove_gone(struct mappings *mappings)
     pthread_mutex_unlock(&mappings->lock);
     pthread_mutex_unlock(&mappings->changing);
     return good;
-}
-
-static void wait_us(struct mappings *mappings, int64_t us)
-{
-    int64_t until_us = monotonic_us() + us;
-    struct timespec until = {.tv_sec = until_us / 1000000, .tv_nsec = until_us % 1000000 * 1000};
-    pthread_cond_timedwait(&mappings->woken, &mappings->lock, &until);
 }
 
 static void *keep(void *context)
@@ -211,7 +199,7 @@ static void *keep(void *context)
         bool looks = shared && mappings->is_started && now >= mappings->look_us;
         bool follows = now >= mappings->follow_us && mappings_have_over(mappings);
         if (!removes && !looks && !follows) {
-            wait_us(mappings, REFRESH_US / 2);
+            cond_wait_until(&mappings->woken, &mappings->lock, now + REFRESH_US / 2);
             continue;
         }
         if (looks) mappings->look_us = now + REFRESH_US;
@@ -251,16 +239,12 @@ struct mappings *mappings_new(struct trigger *trigger, const struct mapping_worl
                               size_t error_len)
 {
     struct mappings *mappings = must_zero(1, sizeof *mappings);
-    pthread_condattr_t monotonic;
     mappings->trigger = trigger;
     mappings->world = *world;
     random_seed_from_system(&mappings->random);
     pthread_mutex_init(&mappings->changing, NULL);
     pthread_mutex_init(&mappings->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&mappings->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&mappings->woken);
     if (!mapping_table_scan(trigger, found_first, mappings, error, error_len)) {
         mappings_close(mappings);
         return NULL;
@@ -272,7 +256,7 @@ struct mappings *mappings_new(struct trigger *trigger, const struct mapping_worl
 
 struct mappings *mappings_open(struct trigger *trigger, char *error, size_t error_len)
 {
-    static const struct mapping_world real = {func_resolve, destination_fault, consumer_set, consumer_remove};
+    static const struct mapping_world real = {func_resolve, destination_fault, consumer_command};
     return mappings_new(trigger, &real, error, error_len);
 }
 
@@ -283,10 +267,7 @@ void mappings_start(struct mappings *mappings)
     mappings->is_started = true;
     pthread_mutex_unlock(&mappings->lock);
     for (struct mapping_entry *entry = mappings->entries; entry; entry = entry->next)
-        if (entry->settings.is_deleting)
-            mappings->world.remove(mappings->trigger->consumer, entry->mapping->id);
-        else
-            mappings->world.set(mappings->trigger->consumer, entry->mapping);
+        tell_consumer(mappings, entry->mapping, entry->mapping->settings->is_deleting);
     pthread_mutex_unlock(&mappings->changing);
 }
 

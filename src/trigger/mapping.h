@@ -76,9 +76,9 @@ struct settings {
 
 struct slice start_name(enum start_position start);
 void settings_defaults(struct settings *settings);
-/* All that the slices point at, too. */
+/* With all that the slices point at. */
 void settings_copy(struct settings *to, const struct settings *from, struct arena *arena);
-/* With one reference. NULL and a sentence when a filter cannot be compiled. */
+/* With one reference, and settings of its own. NULL and a sentence when a filter cannot be compiled. */
 struct mapping *mapping_new(const struct settings *settings, char *error, size_t error_len);
 
 /* ---- refusals ---- */
@@ -178,8 +178,7 @@ struct mapping_world {
     bool (*resolve)(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
                     struct slice *name);
     const char *(*destination_fault)(struct func *func, struct slice destination);
-    void (*set)(struct consumer *consumer, struct mapping *mapping);
-    void (*remove)(struct consumer *consumer, struct slice id);
+    void (*command)(struct consumer *consumer, struct mapping *mapping, struct slice id);
 };
 
 struct mappings *mappings_new(struct trigger *trigger, const struct mapping_world *world, char *error,
@@ -187,9 +186,7 @@ struct mappings *mappings_new(struct trigger *trigger, const struct mapping_worl
 
 struct mapping_entry {
     struct mapping_entry *next; /* by id */
-    struct settings settings;   /* in the mapping's own arena, or the entry's */
     struct mapping *mapping;
-    struct arena arena;
     enum mapping_state state;
     char result[160];
     bool is_seen; /* by the scan under way */

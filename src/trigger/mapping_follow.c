@@ -14,7 +14,7 @@ void mappings_note_over(struct mappings *mappings, struct slice id, struct slice
 {
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *entry = mappings_find(mappings, id);
-    if (entry && slice_equal(entry->settings.stream_arn, arn)) {
+    if (entry && slice_equal(entry->mapping->stream_arn, arn)) {
         entry->is_over = is_over;
         if (is_over) {
             mappings->follow_us = 0;
@@ -28,8 +28,8 @@ void mappings_note_over(struct mappings *mappings, struct slice id, struct slice
 static struct mapping_entry *next_over(struct mappings *mappings, struct slice after)
 {
     struct mapping_entry *entry = mappings->entries;
-    while (entry && (!entry->is_over || !entry->settings.enabled || entry->settings.is_deleting ||
-                     slice_compare(entry->settings.id, after) <= 0))
+    while (entry && (!entry->is_over || !entry->mapping->settings->enabled ||
+                     entry->mapping->settings->is_deleting || slice_compare(entry->mapping->id, after) <= 0))
         entry = entry->next;
     return entry;
 }
@@ -45,7 +45,7 @@ static bool take_next_over(struct mappings *mappings, struct slice *id, struct a
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *entry = next_over(mappings, *id);
     if (entry) {
-        settings_copy(settings, &entry->settings, arena);
+        settings_copy(settings, entry->mapping->settings, arena);
         *id = settings->id;
     }
     pthread_mutex_unlock(&mappings->lock);
@@ -55,8 +55,8 @@ static bool take_next_over(struct mappings *mappings, struct slice *id, struct a
 /* arn:...:table/NAME/stream/ */
 static struct slice stem_of(struct slice arn)
 {
-    const char *mark = memmem(arn.data, arn.len, "/stream/", 8);
-    return mark ? (struct slice){arn.data, (size_t)(mark + 8 - arn.data)} : arn;
+    struct slice label = slice_behind(arn, SLICE("/stream/"));
+    return label.data ? (struct slice){arn.data, arn.len - label.len} : arn;
 }
 
 /* Somebody else has changed it: what the table says counts. */
@@ -82,10 +82,10 @@ static bool follow(struct mappings *mappings, struct settings *settings, struct 
     struct slice stem = stem_of(settings->stream_arn), other = SLICE_NONE;
     pthread_mutex_lock(&mappings->lock);
     for (struct mapping_entry *entry = mappings->entries; entry && !other.data; entry = entry->next)
-        if (entry->state != MAPPING_DELETING && slice_starts(entry->settings.stream_arn, stem) &&
-            slice_equal(entry->settings.function_arn, settings->function_arn) &&
-            slice_compare(entry->settings.stream_arn, settings->stream_arn) > 0)
-            other = arena_copy(arena, entry->settings.id);
+        if (entry->state != MAPPING_DELETING && slice_starts(entry->mapping->stream_arn, stem) &&
+            slice_equal(entry->mapping->function_arn, settings->function_arn) &&
+            slice_compare(entry->mapping->stream_arn, settings->stream_arn) > 0)
+            other = arena_copy(arena, entry->mapping->id);
     pthread_mutex_unlock(&mappings->lock);
     settings->stream_arn = arn;
     if (!other.data) other = mappings_twin(mappings, settings, arena);

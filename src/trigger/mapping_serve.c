@@ -30,7 +30,7 @@ bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *a
     pthread_mutex_lock(&mappings->lock);
     struct mapping_entry *entry = mappings_find(mappings, id);
     if (entry) {
-        settings_copy(settings, &entry->settings, arena);
+        settings_copy(settings, entry->mapping->settings, arena);
         view->settings = settings;
         view->state = entry->state;
         view->result = arena_printf(arena, "%s", entry->result).data;
@@ -39,25 +39,13 @@ bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *a
     return entry != NULL;
 }
 
-static void answer_view(struct trigger *trigger, struct rest_call *call, struct slice id, int status)
-{
-    struct settings settings;
-    struct mapping_view view;
-    if (!mapping_view_of(trigger->mappings, id, call->arena, &settings, &view)) {
-        mapping_refuse_missing(call);
-        return;
-    }
-    put_mapping(call->reply, trigger, &view);
-    mapping_answer(call, status);
-}
-
 /* ---- functions ---- */
 
-/* What func_invoke takes, of the ARN: name or name:qualifier. */
-static struct slice function_of_arn(struct slice arn)
+/* What func_invoke takes, name or name:qualifier: of any form of ARN, or the text itself. */
+static struct slice function_of(struct slice text)
 {
-    const char *mark = arn.len ? memmem(arn.data, arn.len, ":function:", 10) : NULL;
-    return mark ? slice_from(arn, (size_t)(mark + 10 - arn.data)) : arn;
+    struct slice name = slice_behind(text, SLICE("function:"));
+    return name.data ? name : text;
 }
 
 static bool settle_function(struct mappings *mappings, struct slice function, struct arena *arena,
@@ -68,7 +56,7 @@ static bool settle_function(struct mappings *mappings, struct slice function, st
     if (!mappings->world.resolve(mappings->trigger->options.func, function, arena, &settings->function_arn,
                                  &name))
         return REFUSE_VALUE(refusal, arena, "Function does not exist");
-    settings->function = function_of_arn(settings->function_arn);
+    settings->function = function_of(settings->function_arn);
     return true;
 }
 
@@ -152,20 +140,14 @@ static void work_create(void *room, struct rest_call *call)
 
 /* ---- changes ---- */
 
-/* True when it is in memory, as it was when the table was last looked at. */
-static bool settings_known(struct mapping_change *change, struct slice id, struct settings *out)
-{
-    struct mapping_view view;
-    return mapping_view_of(change->mappings, id, change->call->arena, out, &view);
-}
-
 static bool change_store(struct mapping_change *change, struct slice id, struct refusal *refusal,
                          bool *is_missing)
 {
     struct mappings *mappings = change->mappings;
     struct arena *arena = change->call->arena;
-    struct settings *settings = &change->settings;
-    *is_missing = !settings_known(change, id, settings);
+    struct settings *settings = &change->settings; /* as it was when the table was last looked at */
+    struct mapping_view view;
+    *is_missing = !mapping_view_of(mappings, id, arena, settings, &view);
     for (int attempt = 0; !*is_missing && attempt < 5; attempt++) {
         if (!change->make(change, settings, refusal)) return false;
         settings->revision++;
@@ -313,10 +295,10 @@ static void work_move(void *room, struct rest_call *call)
     static const struct shape_field fields[] = {MOVE_MEMBERS(FIELD_ROW)};
     struct trigger *trigger = room;
     struct shape_node nodes[MOVE_COUNT];
-    struct refusal refusal = {.status = 400};
+    struct refusal refusal;
     struct mapping_change change = {.mappings = trigger->mappings, .call = call, .make = make_move};
-    refusal.type = shape_read(call, fields, MOVE_COUNT, nodes, &refusal.message);
-    if (refusal.type || !move_read(nodes[MOVE_TO].text, &change.move, call->arena, &refusal)) {
+    if (!lambda_decode(call, fields, MOVE_COUNT, nodes)) return;
+    if (!move_read(nodes[MOVE_TO].text, &change.move, call->arena, &refusal)) {
         mapping_refuse(call, &refusal);
         return;
     }
@@ -334,23 +316,16 @@ static void work_move(void *room, struct rest_call *call)
     X(LIST_MAX, QUERY_FIELD("MaxItems", lambda_shape_max_items))
 enum { LIST_MEMBERS(FIELD_INDEX) LIST_COUNT };
 
-/* A name, a name with qualifier, or any form of ARN. */
-static struct slice function_of_text(struct slice text)
-{
-    const char *mark = text.len ? memmem(text.data, text.len, "function:", 9) : NULL;
-    return mark ? slice_from(text, (size_t)(mark + 9 - text.data)) : text;
-}
-
 static void put_list(struct buf *out, struct trigger *trigger, const struct shape_node *query)
 {
-    struct slice source = query[LIST_SOURCE].text, function = function_of_text(query[LIST_FUNCTION].text);
+    struct slice source = query[LIST_SOURCE].text, function = function_of(query[LIST_FUNCTION].text);
     struct slice marker = query[LIST_MARKER].text, last = SLICE_NONE;
     int64_t count = 0, most = PAGE;
     if (query[LIST_MAX].present && query[LIST_MAX].integer < PAGE) most = query[LIST_MAX].integer;
     struct mapping_entry *entry = trigger->mappings->entries;
     buf_text(out, "{\"EventSourceMappings\":[");
     for (; entry; entry = entry->next) {
-        const struct settings *settings = &entry->settings;
+        const struct settings *settings = entry->mapping->settings;
         if (marker.len && slice_compare(settings->id, marker) <= 0) continue;
         if (source.len && !slice_equal(settings->stream_arn, source)) continue;
         if (function.len && !slice_equal(settings->function, function)) continue;
@@ -370,11 +345,7 @@ static void serve_list(void *room, struct rest_call *call)
     static const struct shape_field fields[] = {LIST_MEMBERS(FIELD_ROW)};
     struct trigger *trigger = room;
     struct shape_node query[LIST_COUNT];
-    struct refusal refusal = {.status = 400};
-    if ((refusal.type = shape_read(call, fields, LIST_COUNT, query, &refusal.message))) {
-        mapping_refuse(call, &refusal);
-        return;
-    }
+    if (!lambda_decode(call, fields, LIST_COUNT, query)) return;
     pthread_mutex_lock(&trigger->mappings->lock);
     put_list(call->reply, trigger, query);
     pthread_mutex_unlock(&trigger->mappings->lock);
@@ -383,30 +354,29 @@ static void serve_list(void *room, struct rest_call *call)
 
 static void serve_get(void *room, struct rest_call *call)
 {
-    answer_view(room, call, call->parameters[0], 200);
+    struct trigger *trigger = room;
+    struct settings settings;
+    struct mapping_view view;
+    if (!mapping_view_of(trigger->mappings, call->parameters[0], call->arena, &settings, &view)) {
+        mapping_refuse_missing(call);
+        return;
+    }
+    put_mapping(call->reply, trigger, &view);
+    mapping_answer(call, 200);
 }
 
 /* ---- to the workers ---- */
 
-static void serve_create(void *room, struct rest_call *call)
-{
-    rest_workers_run(((struct trigger *)room)->workers, work_create, room, call);
-}
-
-static void serve_update(void *room, struct rest_call *call)
-{
-    rest_workers_run(((struct trigger *)room)->workers, work_update, room, call);
-}
-
-static void serve_delete(void *room, struct rest_call *call)
-{
-    rest_workers_run(((struct trigger *)room)->workers, work_delete, room, call);
-}
-
-static void serve_move(void *room, struct rest_call *call)
-{
-    rest_workers_run(((struct trigger *)room)->workers, work_move, room, call);
-}
+/* These wait for the door. */
+#define SERVE(name)                                                                                          \
+    static void serve_##name(void *room, struct rest_call *call)                                             \
+    {                                                                                                        \
+        rest_workers_run(((struct trigger *)room)->workers, work_##name, room, call);                        \
+    }
+SERVE(create)
+SERVE(update)
+SERVE(delete)
+SERVE(move)
 
 const struct rest_route mapping_routes[] = {
     {"POST", "/2015-03-31/event-source-mappings", serve_create},

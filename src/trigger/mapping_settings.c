@@ -57,30 +57,30 @@ static bool compile_filters(struct mapping *mapping, const struct settings *own,
 struct mapping *mapping_new(const struct settings *settings, char *error, size_t error_len)
 {
     struct mapping *mapping = must_zero(1, sizeof *mapping);
-    struct settings own;
-    settings_copy(&own, settings, &mapping->arena);
+    struct settings *own = arena_new(&mapping->arena, struct settings);
+    settings_copy(own, settings, &mapping->arena);
+    mapping->settings = own;
     mapping->references = 1;
-    mapping->id = own.id;
-    mapping->stream_arn = own.stream_arn;
-    mapping->function = own.function;
-    mapping->function_arn = own.function_arn;
-    mapping->start = own.has_followed ? START_TRIM_HORIZON : own.start;
-    mapping->move = (struct mapping_move){own.move_number, own.move_to, own.move_since_ms, own.move_shard};
-    mapping->created_ms = own.created_ms;
-    mapping->revision = (uint64_t)own.revision;
-    mapping->enabled = own.enabled;
-    mapping->batch_size = (uint32_t)own.numbers[SETTING_BATCH_SIZE];
-    mapping->window_ms = ms_of(own.numbers[SETTING_BATCH_WINDOW]);
-    mapping->lanes = (uint32_t)own.numbers[SETTING_PARALLEL];
-    mapping->retries_max = own.numbers[SETTING_RETRIES];
-    mapping->age_max_ms = ms_of(own.numbers[SETTING_RECORD_AGE]);
-    mapping->bisect = own.bisects;
-    mapping->reports_failures = own.reports_failures;
-    mapping->tumbling_ms = ms_of(own.numbers[SETTING_TUMBLING]);
-    mapping->on_failure = own.on_failure;
-    mapping->depth_max = (uint32_t)own.numbers[SETTING_RECURSION];
-    mapping->counts_events = own.counts_events;
-    if (compile_filters(mapping, &own, error, error_len)) return mapping;
+    mapping->id = own->id;
+    mapping->stream_arn = own->stream_arn;
+    mapping->function = own->function;
+    mapping->function_arn = own->function_arn;
+    mapping->start = own->has_followed ? START_TRIM_HORIZON : own->start;
+    mapping->move = (struct mapping_move){own->move_number, own->move_to, own->move_since_ms,
+                                          own->move_shard};
+    mapping->revision = (uint64_t)own->revision;
+    mapping->enabled = own->enabled;
+    mapping->batch_size = (uint32_t)own->numbers[SETTING_BATCH_SIZE];
+    mapping->window_ms = ms_of(own->numbers[SETTING_BATCH_WINDOW]);
+    mapping->lanes = (uint32_t)own->numbers[SETTING_PARALLEL];
+    mapping->retries_max = own->numbers[SETTING_RETRIES];
+    mapping->age_max_ms = ms_of(own->numbers[SETTING_RECORD_AGE]);
+    mapping->bisect = own->bisects;
+    mapping->reports_failures = own->reports_failures;
+    mapping->tumbling_ms = ms_of(own->numbers[SETTING_TUMBLING]);
+    mapping->on_failure = own->on_failure;
+    mapping->depth_max = (uint32_t)own->numbers[SETTING_RECURSION];
+    if (compile_filters(mapping, own, error, error_len)) return mapping;
     mapping_release(mapping);
     return NULL;
 }

@@ -154,9 +154,8 @@ bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct a
 /* The table's name in arn:...:table/NAME/stream/LABEL. */
 static struct slice table_of_stream(struct slice arn)
 {
-    const char *name = memmem(arn.data, arn.len, ":table/", 7);
-    const char *end = name ? memmem(arn.data, arn.len, "/stream/", 8) : NULL;
-    return end && end > name + 7 ? (struct slice){name + 7, (size_t)(end - name - 7)} : SLICE_NONE;
+    struct slice rest = slice_behind(arn, SLICE(":table/")), name = slice_cut(&rest, '/');
+    return slice_starts(rest, SLICE("stream/")) ? name : SLICE_NONE;
 }
 
 /* Streams of one table differ by the time at which they began, which ends their ARN. Between the one that is
@@ -235,11 +234,9 @@ bool mapping_move_check(struct trigger *trigger, struct slice stream_arn, struct
 /* The table's name in arn:...:table/NAME, or a bare name; empty when it is neither. */
 static struct slice table_of(struct slice source)
 {
-    const char *mark = source.len ? memmem(source.data, source.len, ":table/", 7) : NULL;
     bool is_arn = slice_starts(source, SLICE("arn:"));
-    if (is_arn && !mark) return SLICE_NONE;
-    struct slice name = is_arn ? slice_from(source, (size_t)(mark + 7 - source.data)) : source;
-    return memchr(name.data, '/', name.len) || memchr(name.data, ':', name.len) ? SLICE_NONE : name;
+    struct slice name = is_arn ? slice_behind(source, SLICE(":table/")) : source;
+    return slice_contains(name, SLICE("/")) || slice_contains(name, SLICE(":")) ? SLICE_NONE : name;
 }
 
 bool mapping_source_find(struct trigger *trigger, struct slice source, struct arena *arena, struct slice *arn,

@@ -58,9 +58,7 @@ static bool make_tags(struct mapping_change *change, struct settings *settings, 
 
 static struct slice id_of_path(const struct rest_call *call)
 {
-    const struct slice arn = call->parameters[0];
-    const char *mark = arn.len ? memmem(arn.data, arn.len, ":event-source-mapping:", 22) : NULL;
-    return mark ? slice_from(arn, (size_t)(mark + 22 - arn.data)) : SLICE_NONE;
+    return slice_behind(call->parameters[0], SLICE(":event-source-mapping:"));
 }
 
 static void serve_tags(void *room, struct rest_call *call)
@@ -81,13 +79,9 @@ static void work_change(void *room, struct rest_call *call)
     static const struct shape_field fields[] = {REQUIRED("Tags", lambda_shape_tags)};
     struct trigger *trigger = room;
     struct mapping_change change = {.mappings = trigger->mappings, .call = call, .make = make_tags};
-    struct refusal refusal = {.status = 400};
     struct shape_node tags;
     if (slice_equal(call->method, SLICE("POST"))) {
-        if ((refusal.type = shape_read(call, fields, 1, &tags, &refusal.message))) {
-            mapping_refuse(call, &refusal);
-            return;
-        }
+        if (!lambda_decode(call, fields, 1, &tags)) return;
         change.tags = node_json(&tags, call->arena);
     }
     if (mapping_change_run(&change, id_of_path(call))) mapping_answer(call, 204);

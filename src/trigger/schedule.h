@@ -140,8 +140,7 @@ bool schedule_input_is_json(struct arena *arena, struct slice input);
 struct schedule_doors {
     bool (*resolve)(struct func *func, struct slice function, struct arena *arena, struct slice *arn,
                     struct slice *name);
-    unsigned (*queue_put)(struct func *func, struct slice function, struct slice payload, struct slice cause,
-                          struct slice id, struct buf *members);
+    unsigned (*queue_put)(struct func *func, const struct func_call *call, struct buf *members);
     const char *(*destination_fault)(struct func *func, struct slice destination);
     bool (*dead_letter)(struct func *func, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);

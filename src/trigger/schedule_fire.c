@@ -105,9 +105,9 @@ static void put_children(void *argument)
     if (firing->is_put_off) return;
     /* What may have been put already, and only the schedule was not moved on, is no failure. */
     firing->is_queued = is_found && (!is_exhausted || entry->put_ms == attempt.due_ms);
+    const struct func_call call = {.function = function, .payload = event, .id = attempt.execution_id};
     if (firing->is_queued)
-        firing->is_put_off = !doors->queue_put(trigger->options.func, function, event, SLICE_NONE,
-                                               attempt.execution_id, &members);
+        firing->is_put_off = !doors->queue_put(trigger->options.func, &call, &members);
     else
         put_letter(firing, &attempt, is_found, event, &members);
     firing->children = arena_take(firing->arena, &members);

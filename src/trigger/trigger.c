@@ -14,11 +14,7 @@
 
 void trigger_free_leases(struct dynamo *dynamo, const char *prefix)
 {
-    struct buf table = {0};
-    buf_printf(&table, "%spositions", prefix ? prefix : "quipu-");
-    buf_byte(&table, '\0');
-    dynamo_leases_free(dynamo, &(struct dynamo_lease){table.data, "mapping", "shard", "owner", "until"});
-    buf_free(&table);
+    dynamo_leases_free(dynamo, prefix, &(struct dynamo_leased){"positions", "mapping", "shard"});
 }
 
 struct trigger *trigger_open(const struct trigger_options *options, char *error, size_t error_len)
@@ -30,7 +26,7 @@ struct trigger *trigger_open(const struct trigger_options *options, char *error,
     trigger->prefix = arena_copy(&trigger->texts, slice_of(options->prefix ? options->prefix : "quipu-"));
     trigger->region = arena_copy(&trigger->texts, slice_of(options->region));
     trigger->account = arena_copy(&trigger->texts, slice_of(options->account));
-    trigger->workers = rest_workers_new(WORKERS);
+    trigger->workers = workers_new(WORKERS);
     trigger->consumer = consumer_open(trigger);
     trigger->watches = watches_open(trigger);
     trigger->mappings = mappings_open(trigger, error, error_len);
@@ -61,7 +57,7 @@ void trigger_stop(struct trigger *trigger)
  * since they tell it of changes. */
 void trigger_close(struct trigger *trigger)
 {
-    rest_workers_free(trigger->workers);
+    workers_free(trigger->workers);
     trigger_stop(trigger);
     schedules_close(trigger->schedules);
     if (trigger->mappings) mappings_close(trigger->mappings);
@@ -85,16 +81,6 @@ bool trigger_serve(struct trigger *trigger, struct rest_call *call)
     return serve_routes(trigger, call, mapping_routes, mapping_route_count) ||
            serve_routes(trigger, call, schedule_routes, schedule_route_count) ||
            mapping_tags_serve(trigger, call);
-}
-
-void trigger_put_metrics(struct trigger *trigger, struct buf *out)
-{
-    consumer_put_metrics(trigger->consumer, out);
-}
-
-int64_t trigger_lag_ms(struct trigger *trigger)
-{
-    return consumer_lag_ms(trigger->consumer);
 }
 
 bool trigger_is_idle(struct trigger *trigger)

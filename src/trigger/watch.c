@@ -7,10 +7,10 @@
  *
  * Others that share the tables learn of a new stream by themselves, in less time than it takes them to miss
  * the positions of the old one and make them anew (consume_shards.c). */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cond.h"
 #include "base/digest.h"
 #include "base/fail.h"
 #include "base/log.h"
@@ -29,9 +29,9 @@
 
 struct watch {
     struct watch *next;
-    struct rest_workers *waiters; /* the list's own; NULL: its answers wait for nothing */
-    _Atomic uint32_t references;  /* the list's, and one for each mapping */
-    char *name, *table, *filter;  /* filter: NULL: none */
+    struct workers *waiters;     /* the list's own; NULL: its answers wait for nothing */
+    _Atomic uint32_t references; /* the list's, and one for each mapping */
+    char *name, *table, *filter; /* filter: NULL: none */
     uint32_t batch_size;
     bool puts_first;
     pthread_mutex_t answering; /* held over each answer, so that none begins after the end */
@@ -50,7 +50,7 @@ struct watches {
     pthread_mutex_t lock;    /* of the list, briefly */
     pthread_cond_t woken;
     struct watch *list;
-    struct rest_workers *waiters; /* NULL: nobody has needed them */
+    struct workers *waiters; /* NULL: nobody has needed them */
     bool is_running, is_closing;
     pthread_t thread;
 };
@@ -105,28 +105,19 @@ static void answer_now(struct watch *watch, struct invocation *invocation)
     invocation->done(invocation);
 }
 
-/* An answer on one of the threads that may wait. */
-struct watch_call {
-    struct rest_call call; /* what such a thread takes; nobody else sees it */
-    struct invocation *invocation;
-};
-
-static void answer_later(void *room, struct rest_call *call)
+/* On one of the threads that may wait. */
+static void answer_later(void *watch, void *invocation)
 {
-    struct watch *watch = room;
-    answer_now(watch, ((struct watch_call *)call)->invocation);
+    answer_now(watch, invocation);
     watch_release(watch);
 }
 
 void watch_invoke(struct watch *watch, struct invocation *invocation)
 {
-    if (!watch->waiters) {
+    if (watch->waiters)
+        workers_run(watch->waiters, answer_later, watch_keep(watch), invocation);
+    else
         answer_now(watch, invocation);
-        return;
-    }
-    struct watch_call *own = arena_new(invocation->arena, struct watch_call);
-    own->invocation = invocation;
-    rest_workers_run(watch->waiters, answer_later, watch_keep(watch), &own->call);
 }
 
 /* ---- looking ---- */
@@ -134,7 +125,7 @@ void watch_invoke(struct watch *watch, struct invocation *invocation)
 static void drop_mapping(struct watches *watches, struct watch *watch)
 {
     if (!watch->mapping) return;
-    consumer_remove(watches->trigger->consumer, watch->mapping->id);
+    consumer_command(watches->trigger->consumer, NULL, watch->mapping->id);
     mapping_release(watch->mapping);
     watch->mapping = NULL;
 }
@@ -166,7 +157,7 @@ static void take_stream(struct watches *watches, struct watch *watch, struct sli
     mapping->watch = watch_keep(watch);
     arena_free(&arena);
     watch->mapping = mapping;
-    consumer_set(watches->trigger->consumer, watch->mapping);
+    consumer_command(watches->trigger->consumer, mapping, mapping->id);
 }
 
 /* Its positions are found by the stream: where that was not found before, it is looked for first. */
@@ -242,13 +233,9 @@ static void *run(void *argument)
     pthread_setname_np(pthread_self(), "quipu-watches");
     for (;;) {
         int64_t next_us = look_at_due(watches);
-        struct timespec until = {.tv_sec = next_us / 1000000, .tv_nsec = next_us % 1000000 * 1000};
         pthread_mutex_lock(&watches->lock);
         while (!watches->is_closing && !is_any_due(watches, monotonic_us()))
-            if (!watches->list)
-                pthread_cond_wait(&watches->woken, &watches->lock);
-            else if (pthread_cond_timedwait(&watches->woken, &watches->lock, &until) == ETIMEDOUT)
-                break;
+            if (!cond_wait_until(&watches->woken, &watches->lock, watches->list ? next_us : INT64_MAX)) break;
         bool is_closing = watches->is_closing;
         pthread_mutex_unlock(&watches->lock);
         if (is_closing) return NULL;
@@ -279,7 +266,7 @@ void trigger_watch(struct trigger *trigger, const struct trigger_watch *asked)
         watch->answer = asked->answer;
         watch->context = asked->context;
         pthread_mutex_init(&watch->answering, NULL);
-        if (asked->waits && !watches->waiters) watches->waiters = rest_workers_new(WAITERS);
+        if (asked->waits && !watches->waiters) watches->waiters = workers_new(WAITERS);
         if (asked->waits) watch->waiters = watches->waiters;
         watch->puts_first = asked->puts_first;
         watch->next = watches->list;
@@ -310,14 +297,10 @@ void trigger_unwatch(struct trigger *trigger, const char *name)
 struct watches *watches_open(struct trigger *trigger)
 {
     struct watches *watches = must_zero(1, sizeof *watches);
-    pthread_condattr_t monotonic;
     watches->trigger = trigger;
     pthread_mutex_init(&watches->looking, NULL);
     pthread_mutex_init(&watches->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&watches->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    cond_init(&watches->woken);
     return watches;
 }
 
@@ -341,7 +324,7 @@ void watches_halt(struct watches *watches)
 void watches_close(struct watches *watches)
 {
     watches_halt(watches);
-    rest_workers_free(watches->waiters); /* which answers what it has begun */
+    workers_free(watches->waiters); /* which answers what it has begun */
     while (watches->list) {
         struct watch *watch = watches->list;
         watches->list = watch->next;

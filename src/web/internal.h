@@ -32,10 +32,10 @@ struct web {
     struct backup *backup;
     struct pattern *pattern;
     struct console *console;
-    struct rest_workers *workers; /* for hooks that wait */
-    _Atomic bool stops;           /* the server is about to end: nobody waits any more */
-    struct engine *engine;        /* NULL: the data is elsewhere */
-    struct web_regions *regions;  /* NULL: one database for all */
+    struct workers *workers;     /* for hooks that wait */
+    _Atomic bool stops;          /* the server is about to end: nobody waits any more */
+    struct engine *engine;       /* NULL: the data is elsewhere */
+    struct web_regions *regions; /* NULL: one database for all */
     struct net_server *server;
     const struct clock *clock;
     struct keyring *keyring; /* NULL: any key is taken */

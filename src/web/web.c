@@ -75,7 +75,7 @@ struct web *web_new(const struct web_options *options, char *error, size_t error
     }
     if (options->hook_clock) {
         web->hooks = hooks_new(options->engine, options->api, options->hook_clock);
-        web->workers = rest_workers_new(1);
+        web->workers = workers_new(1);
     }
     bool fine = open_door(web, options, error, error_len);
     if (fine && options->credentials) {
@@ -91,7 +91,7 @@ void web_free(struct web *web)
 {
     if (web->keyring) keyring_free(web->keyring);
     if (web->door) rest_door_free(web->door);
-    rest_workers_free(web->workers);
+    workers_free(web->workers);
     if (web->hooks) hooks_free(web->hooks);
     free(web->operations);
     for (unsigned i = 0; i < web->threads; i++) free(web->loops[i].region_turns);

@@ -28,15 +28,12 @@ static bool is_accepted(void *accepting)
 
 static int accept_call(struct stage *stage, const char *function, struct slice payload)
 {
-    struct arena arena = {0};
     struct accepting accepting = {.queued = {.function = slice_of(function),
                                              .payload = payload,
                                              .cause = SLICE("origin:1"),
-                                             .arena = &arena,
                                              .accepted = accepted}};
     queue_accept(stage->func->queue, &accepting.queued);
     CHECK(stage_until(is_accepted, &accepting));
-    arena_free(&arena);
     return accepting.queued.status;
 }
 
@@ -336,6 +333,16 @@ static int transact(struct stage *stage, const struct buf *members, const char *
     return status;
 }
 
+static unsigned put_call(struct stage *stage, const char *function, const char *cause, const char *id,
+                         struct buf *members)
+{
+    const struct func_call call = {.function = slice_of(function),
+                                   .payload = SLICE(PUT_ONCE),
+                                   .cause = slice_of(cause),
+                                   .id = slice_of(id)};
+    return func_queue_put(stage->func, &call, members);
+}
+
 TEST(queue_takes_calls_of_others_transactions)
 {
     struct stage stage;
@@ -343,8 +350,7 @@ TEST(queue_takes_calls_of_others_transactions)
     stage_open(&stage, &plain);
     make_table(&stage);
     stage_function(&stage, "f", "", "");
-    CHECK_INT(
-        func_queue_put(stage.func, SLICE("f"), SLICE(PUT_ONCE), SLICE("a:1"), SLICE("call-1"), &members), 1);
+    CHECK_INT(put_call(&stage, "f", "a:1", "call-1", &members), 1);
     func_queue_wake(stage.func); /* of somebody else: this one is not there yet */
     CHECK(stage_until(is_idle, &stage));
     expect_effects(&stage, "");
@@ -356,8 +362,7 @@ TEST(queue_takes_calls_of_others_transactions)
     expect_effects(&stage, "1");
     CHECK_INT(waiting_calls(&stage), 0);
     members.len = 0;
-    CHECK_INT(func_queue_put(stage.func, SLICE("f"), SLICE(PUT_ONCE), SLICE(""), SLICE("call-2"), &members),
-              1);
+    CHECK_INT(put_call(&stage, "f", "", "call-2", &members), 1);
     CHECK_INT(transact(&stage, &members,
                        ",{\"ConditionCheck\":{\"TableName\":\"effects\",\"Key\":{\"id\":{\"S\":\"m\"}},"
                        "\"ConditionExpression\":\"attribute_exists(id)\"}}"),
@@ -385,8 +390,7 @@ TEST(queue_settles_nothing_behind_a_moved_fence)
     stage_folder(&stage, "slow", folder, sizeof folder);
     snprintf(guest, sizeof guest, "%s/guest", folder);
     stage_put_guest(guest);
-    CHECK_INT(
-        func_queue_put(stage.func, SLICE("slow"), SLICE(PUT_ONCE), SLICE(""), SLICE("call-1"), &members), 1);
+    CHECK_INT(put_call(&stage, "slow", "", "call-1", &members), 1);
     CHECK_INT(transact(&stage, &members, ""), 200);
     func_queue_wake(stage.func);
     CHECK(stage_until(has_process, &stage));

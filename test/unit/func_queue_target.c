@@ -57,7 +57,7 @@ static void put_call(struct stage *stage, const char *function, const char *id)
                              .id = slice_of(id),
                              .on_failure = SLICE(ASIDE)};
     buf_text(&request, "{\"TransactItems\":[");
-    CHECK_INT(func_queue_put_call(stage->func, &call, &request), 1);
+    CHECK_INT(func_queue_put(stage->func, &call, &request), 1);
     buf_text(&request, "]}");
     CHECK_INT(dynamo_call(stage->dynamo, SLICE("TransactWriteItems"), buf_view(&request), &reply), 200);
     func_queue_wake(stage->func);

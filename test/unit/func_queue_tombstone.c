@@ -82,7 +82,7 @@ static void put_call(struct stage *stage, const char *id, struct slice payload)
                              .id = slice_of(id),
                              .on_failure = SLICE(ASIDE)};
     buf_byte(&members, '[');
-    CHECK(func_queue_put_call(stage->func, &call, &members) > 0);
+    CHECK(func_queue_put(stage->func, &call, &members) > 0);
     buf_byte(&members, ']');
     raw_walk_begin(&walk, &arena, buf_view(&members));
     while (raw_walk_next(&walk, NULL, &action)) {

@@ -28,12 +28,12 @@ static void func_make(struct func *func)
     func->options.dynamo = dynamo_open(":memory:", NULL, error, sizeof error);
     ensure(func->options.dynamo);
     func->prefix = SLICE("quipu-");
-    func->workers = rest_workers_new(1);
+    func->workers = workers_new(1);
 }
 
 static void func_unmake(struct func *func)
 {
-    rest_workers_free(func->workers);
+    workers_free(func->workers);
     dynamo_close(func->options.dynamo);
 }
 

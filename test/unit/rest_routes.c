@@ -159,8 +159,8 @@ TEST(workers_serve_everything_before_they_end)
 {
     _Atomic int served = 0;
     struct rest_call call = {0};
-    struct rest_workers *workers = rest_workers_new(3);
+    struct workers *workers = workers_new(3);
     for (int i = 0; i < 1000; i++) rest_workers_run(workers, count, (void *)&served, &call);
-    rest_workers_free(workers);
+    workers_free(workers);
     CHECK_INT(served, 1000);
 }

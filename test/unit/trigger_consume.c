@@ -636,13 +636,13 @@ TEST(deletion_removes_all_positions)
     struct actor *actor = start_with(&stage, stage_mapping(&stage));
     stage_call(&stage, "Scan", "{\"TableName\":\"quipu-positions\",\"Select\":\"COUNT\"}");
     CHECK_TEXT(buf_view(&stage.reply), "{\"Count\":40,\"ScannedCount\":40}");
-    consumer_order(actor->consumer, NULL, SLICE(STAGE_ID));
+    consumer_command(actor->consumer, NULL, SLICE(STAGE_ID));
     stage_pass(&stage, 200);
     CHECK_INT(actor->state, MAPPING_DELETING);
     CHECK(actor->consumer->readers == NULL);
     stage_call(&stage, "Scan", "{\"TableName\":\"quipu-positions\",\"Select\":\"COUNT\"}");
     CHECK_TEXT(buf_view(&stage.reply), "{\"Count\":0,\"ScannedCount\":0}");
-    consumer_order(actor->consumer, NULL, SLICE(STAGE_ID)); /* one that is not there is gone at once */
+    consumer_command(actor->consumer, NULL, SLICE(STAGE_ID)); /* one that is not there is gone at once */
     unsigned told = actor->states_told;
     stage_settle(&stage);
     CHECK_INT(actor->states_told, told + 1);

@@ -148,11 +148,11 @@ TEST(a_mapping_that_was_deleted_elsewhere_is_not_begun_anew)
     put_many(&stage, "a", 10);
     stage_pass(&stage, 20000);
     CHECK_INT(count_records(&stage), 10);
-    consumer_order(first->consumer, NULL, SLICE(STAGE_ID));
+    consumer_command(first->consumer, NULL, SLICE(STAGE_ID));
     stage_pass(&stage, 20000); /* the second one has not heard of it yet */
     CHECK_INT(count_records(&stage), 10);
     CHECK_INT(held_by(second), 0);
-    consumer_order(second->consumer, NULL, SLICE(STAGE_ID));
+    consumer_command(second->consumer, NULL, SLICE(STAGE_ID));
     stage_pass(&stage, 1000);
     CHECK_INT(second->state, MAPPING_DELETING);
     stage_close(&stage);

@@ -35,22 +35,20 @@ static const char *destination_refused(struct func *func, struct slice destinati
     return slice_contains(destination, SLICE(":sqs:")) ? NULL : "it is no queue";
 }
 
-static void take_set(struct consumer *consumer, struct mapping *mapping)
+static void take_command(struct consumer *consumer, struct mapping *mapping, struct slice id)
 {
     struct fixture *fixture = (struct fixture *)consumer;
+    if (!mapping) {
+        snprintf(fixture->removed, sizeof fixture->removed, "%.*s", SLICE_ARG(id));
+        fixture->removes++;
+        return;
+    }
     mapping_release(fixture->last);
     fixture->last = mapping_keep(mapping);
     fixture->sets++;
 }
 
-static void take_removal(struct consumer *consumer, struct slice id)
-{
-    struct fixture *fixture = (struct fixture *)consumer;
-    snprintf(fixture->removed, sizeof fixture->removed, "%.*s", SLICE_ARG(id));
-    fixture->removes++;
-}
-
-static const struct mapping_world world = {resolve, destination_refused, take_set, take_removal};
+static const struct mapping_world world = {resolve, destination_refused, take_command};
 
 static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool shared)
 {
@@ -60,7 +58,7 @@ static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool sh
                     .prefix = SLICE("quipu-"),
                     .region = SLICE("us-east-1"),
                     .account = SLICE("000000000000")}};
-    fixture->trigger.workers = rest_workers_new(2);
+    fixture->trigger.workers = workers_new(2);
     fixture->trigger.consumer = (struct consumer *)fixture;
     fixture->trigger.mappings = mappings_new(&fixture->trigger, &world, error, sizeof error);
     if (!fixture->trigger.mappings) test_failed(__FILE__, __LINE__, "%s", error);
@@ -69,7 +67,7 @@ static void fixture_open(struct fixture *fixture, struct dynamo *dynamo, bool sh
 
 static void fixture_close(struct fixture *fixture)
 {
-    rest_workers_free(fixture->trigger.workers);
+    workers_free(fixture->trigger.workers);
     mappings_close(fixture->trigger.mappings);
     mapping_release(fixture->last);
 }

@@ -259,7 +259,8 @@ TEST(defaults_are_lambdas)
     CHECK_INT(mapping->tumbling_ms, 0);
     CHECK_INT(mapping->depth_max, 0);
     CHECK_INT(mapping->filter_count, 0);
-    CHECK(mapping->enabled && !mapping->bisect && !mapping->reports_failures && !mapping->counts_events);
+    CHECK(mapping->enabled && !mapping->bisect && !mapping->reports_failures &&
+          !mapping->settings->counts_events);
     CHECK(mapping->start == START_LATEST && mapping->on_failure.len == 0);
     mapping_release(mapping);
     arena_free(&arena);
@@ -292,7 +293,8 @@ TEST(every_setting_reaches_the_mapping)
     CHECK_INT(mapping->tumbling_ms, 900000);
     CHECK_INT(mapping->depth_max, 3);
     CHECK_INT(mapping->filter_count, 2);
-    CHECK(!mapping->enabled && mapping->bisect && mapping->reports_failures && mapping->counts_events);
+    CHECK(!mapping->enabled && mapping->bisect && mapping->reports_failures &&
+          mapping->settings->counts_events);
     CHECK(mapping->start == START_TRIM_HORIZON);
     CHECK_TEXT(mapping->on_failure, "arn:aws:sqs:us-east-1:000000000000:q");
     CHECK(pattern_matches(mapping->patterns[0], SLICE("{\"a\":\"\xc3\xa9\"}"), &scratch));

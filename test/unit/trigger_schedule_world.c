@@ -108,11 +108,9 @@ static void put_count(struct world *world, struct buf *members, const char *tabl
             payload);
 }
 
-static unsigned world_queue_put(struct func *self, struct slice function, struct slice payload,
-                                struct slice cause, struct slice id, struct buf *members)
+static unsigned world_queue_put(struct func *self, const struct func_call *call, struct buf *members)
 {
-    (void)function, (void)cause;
-    put_count((struct world *)self, members, "calls", id, payload);
+    put_count((struct world *)self, members, "calls", call->id, call->payload);
     return 1;
 }
 

@@ -272,7 +272,6 @@ struct mapping *stage_mapping(const struct stage *stage)
     mapping->function = keep_text(mapping, "worker");
     mapping->function_arn = keep_text(mapping, "arn:aws:lambda:us-east-1:000000000000:function:worker");
     mapping->start = START_TRIM_HORIZON;
-    mapping->created_ms = stage->now_ms;
     mapping->enabled = true;
     mapping->batch_size = 100;
     mapping->lanes = 1;
@@ -347,7 +346,7 @@ struct actor *stage_start(struct stage *stage, unsigned number)
 
 void stage_set(struct actor *actor, struct mapping *mapping)
 {
-    consumer_order(actor->consumer, mapping, mapping->id);
+    consumer_command(actor->consumer, mapping, mapping->id);
     mapping_release(mapping);
 }
 
