@@ -54,7 +54,7 @@ static const struct field post_fields[] = {
     FIELD_BOARD,
     [POST_TEXT] = {"text", IN_BODY, FIELD_TEXT, true, .max = TEXT_BYTES, .help = "the message"},
     [POST_AUTHOR] = {"author", IN_BODY, FIELD_NAME, .help = "who says so"},
-    [POST_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call posts nothing again"},
+    [POST_KEY] = FIELD_REPEATS("a repeated call posts nothing again"),
 };
 
 static void post_message(struct flow *flow)
@@ -102,8 +102,7 @@ static const struct field list_fields[] = {
     [LIST_BEFORE] = {"before", IN_QUERY, FIELD_NAME,
                      .help = "the last ones before this id, the latest first; "
                              "\"now\": the latest of all"},
-    [LIST_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                   .help = "wait so long for a message"},
+    [LIST_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for a message"),
 };
 
 /* A page with at least one message, where there is one: what is left of deleted messages may fill others. */

@@ -157,8 +157,8 @@ static const struct field get_fields[] = {
     FIELD_KEY,
     [GET_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME,
                            .help = "304 while it has this version, or one of a list"},
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                  .help = "wait so long for a document, or for another version than that of If-None-Match"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY,
+                            "wait so long for a document, or for another version than that of If-None-Match"),
 };
 
 static void get_document(struct flow *flow)
@@ -194,8 +194,7 @@ static const struct field put_fields[] = {
     [PUT_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
                       .help = "the version that is replaced, a list of such, or *"},
     [PUT_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME, .help = "*: there must be none yet"},
-    [PUT_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                   .help = "a repeat of the last write writes nothing"},
+    [PUT_TOKEN] = FIELD_REPEATS("a repeat of the last write writes nothing"),
     [PUT_DATA] = {"document", WHOLE_BODY, FIELD_JSON, true, .help = "the document"},
 };
 
@@ -272,8 +271,7 @@ static const struct field patch_fields[] = {
     FIELD_KEY,
     [PATCH_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
                         .help = "the version that is changed, a list of such, or *"},
-    [PATCH_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                     .help = "a repeat of the last write writes nothing"},
+    [PATCH_TOKEN] = FIELD_REPEATS("a repeat of the last write writes nothing"),
     [PATCH_DATA] = {"patch", WHOLE_BODY, FIELD_JSON, true, .help = "a merge patch: null removes a member"},
 };
 

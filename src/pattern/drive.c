@@ -19,7 +19,7 @@
 #include "pattern/pattern.h"
 #include "pattern/rows.h"
 
-#define SLOTS 4
+#define SLOTS          4
 #define VERSIONS_OF_MS 1000 /* a version stays below 2^53 */
 
 static const struct flow_table drives = {"drives", FLOW_KEYS("slot", "id"), NULL};
@@ -227,7 +227,7 @@ enum { LIST_MARK, LIST_WAIT };
 
 static const struct field list_fields[] = {
     [LIST_MARK] = {"mark", IN_QUERY, FIELD_NAME, .help = "of an earlier answer: wait until there is another"},
-    [LIST_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS, .help = "for so long"},
+    [LIST_WAIT] = FIELD_WAIT(IN_QUERY, "for so long"),
 };
 
 static const struct drive_kind *kind_of(struct flow *flow, struct slice item)

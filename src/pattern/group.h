@@ -43,14 +43,8 @@ struct group {
 /* ---- fields that rows begin with ---- */
 
 enum { GROUP_NAME, GROUP_KEY };
-#define FIELD_GROUP_NAME                                                                                     \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the kind of groups, which have rules"        \
-    }
-#define FIELD_GROUP_KEY                                                                                      \
-    {                                                                                                        \
-        "key", IN_PATH, FIELD_NAME, true, .max = 900, .help = "the group: what its events have in common"    \
-    }
+#define FIELD_GROUP_NAME FIELD_IN_PATH("name", 200, "the kind of groups, which have rules")
+#define FIELD_GROUP_KEY  FIELD_IN_PATH("key", 900, "the group: what its events have in common")
 
 /* ---- group.c ---- */
 

@@ -33,8 +33,7 @@ const struct field group_add_fields[] = {
         {"deadline", IN_BODY, FIELD_NAME,
          .help = "a time like 2026-11-15T03:42:06Z: when the group that this event opens is complete, "
                  "instead of the rules' deadline"},
-    [ADD_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                   .help = "the event's id, where the body has none"},
+    [ADD_TOKEN] = FIELD_REPEATS("the event's id, where the body has none"),
 };
 
 struct add {
@@ -550,8 +549,7 @@ const struct field group_many_fields[] = {
         {"events", IN_BODY, FIELD_LIST, true,
          .help = "1 to 1000 objects of key, id, kind, data, amount and deadline; those of one group are "
                  "added in their order, and written together where they can be"},
-    [MANY_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                    .help = "the beginning of the ids of events without one"},
+    [MANY_TOKEN] = FIELD_REPEATS("the beginning of the ids of events without one"),
 };
 
 void group_add_many(struct flow *flow)

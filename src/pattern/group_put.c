@@ -32,8 +32,7 @@ const struct field group_put_fields[] = {
          .help =
              "what becomes of events that come to a complete group: refused, added, or they open the next "
              "generation (default: discard)"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = GROUP_LONG_MS,
-                  .help = "how long complete groups are kept (default: for ever)"},
+    [PUT_KEEP] = FIELD_KEEP(GROUP_LONG_MS, "how long complete groups are kept (default: for ever)"),
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs when a group is complete: a function, a URL or a call"},
 };

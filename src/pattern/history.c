@@ -92,8 +92,8 @@ enum { PUT_KEEP = HISTORY_TABLE + 1, PUT_VERSIONS, PUT_BASELINE };
 
 static const struct field put_fields[] = {
     FIELD_HISTORY_TABLE,
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "versions go when they have been replaced for this time (default: never)"},
+    [PUT_KEEP] = FIELD_KEEP(KEEP_MOST_MS,
+                            "versions go when they have been replaced for this time (default: never)"),
     [PUT_VERSIONS] =
         {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
          .help = "the last so many of each item are kept, a little longer than needed (default: all)"},

@@ -429,7 +429,7 @@ enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS, GET_EXACT, GET_RANGES };
 
 static const struct field get_fields[] = {
     FIELD_JOB_ID,
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = JOB_WAIT_MS, .help = "wait so long for its end"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for its end"),
     [GET_PROGRESS] =
         {"progress", IN_QUERY, FIELD_BOOL,
          .help = "how many are done, of a large job at least (\"exact\": false); small jobs always tell"},

@@ -114,8 +114,7 @@ const struct field job_tasks_fields[] = {
     FIELD_JOB_ID,
     [TASKS_FROM] = {"from", IN_QUERY, FIELD_INT, .max = JOB_TASKS_MOST,
                     .help = "the \"next\" of the answer before"},
-    [TASKS_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = JOB_WAIT_MS,
-                    .help = "wait so long for tasks, or for the end of the job"},
+    [TASKS_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for tasks, or for the end of the job"),
 };
 
 #define BRANCHES_AT_ONCE 32 /* that are passed over by one call: as long as nobody minds waiting */

@@ -50,8 +50,7 @@ const struct field job_put_fields[] = {
                       .help = "when it EXPIRES with what is done then: how long from now, or a time"},
     [PUT_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
                       .help = "so many tasks may fail: a number, or \"5%\" of the total (default: 0)"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = JOB_LONG_MS,
-                  .help = "how long it is kept after its end (default: for ever)"},
+    [PUT_KEEP] = FIELD_KEEP(JOB_LONG_MS, "how long it is kept after its end (default: for ever)"),
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what runs when it ends: a function, a URL or a call"},
     [PUT_PARENT] =
         {"parent", IN_BODY, FIELD_JSON,

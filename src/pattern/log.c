@@ -314,8 +314,7 @@ static const struct field put_fields[] = {
     [PUT_PARTITIONS] = {"partitions", IN_BODY, FIELD_INT, .min = 1, .max = LOG_PARTITIONS_MOST,
                         .help = "how many may be written and read side by side (default: 4); with one, all "
                                 "events are in one order"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "events end after this time (default: never)"},
+    [PUT_KEEP] = FIELD_KEEP(KEEP_MOST_MS, "events end after this time (default: never)"),
     [PUT_SCALE] =
         {"scale", IN_BODY, FIELD_JSON,
          .help = "a server splits and merges partitions by itself: {split_above: \"500/s\", merge_below: "

@@ -15,7 +15,6 @@ extern const struct flow_table log_table, log_heads, log_events, log_positions, 
 #define LOG_SLOTS           16      /* of the index of news, at most */
 #define LOG_PARTITIONS_MOST 1000000 /* at the beginning */
 #define LOG_PARKED          (-1) /* the number of a group's own partition: parked events to be read again */
-#define LOG_WAIT_MOST_MS    60000
 #define LOG_LEASE_MOST_MS   (24 * 3600 * 1000ll)
 #define LOG_LEASE_USUAL_MS  30000
 #define LOG_NUMBER_MOST     9007199254740991 /* 2^53 - 1: what every JSON reader can hold */

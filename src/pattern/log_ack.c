@@ -58,8 +58,8 @@ static void refuse_unfit(struct flow *flow, struct slice item)
 
 const struct field log_ack_fields[] = {
     FIELDS_OF_ACT(false, "all up to this number is done with; not given: only the lease is renewed"),
-    [ACT_MORE] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
-                  .help = "how long the partition stays the reader's (default: as long as before)"},
+    [ACT_MORE] = FIELD_FOR(LOG_LEASE_MOST_MS,
+                           "how long the partition stays the reader's (default: as long as before)"),
 };
 
 static bool renew(struct flow *flow, const struct held *held)

@@ -24,10 +24,9 @@ const struct field log_read_fields[] = {
     [READ_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who reads; nobody else may use the same"},
     [READ_MAX] = {"max", IN_BODY, FIELD_INT, .min = 1, .max = READ_MOST,
                   .help = "at most so many events (default: 100)"},
-    [READ_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = LOG_WAIT_MOST_MS,
-                   .help = "how long to wait for one (default: not at all)"},
-    [READ_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
-                  .help = "how long the partition is the reader's without an ack (default: 30s)"},
+    [READ_WAIT] = FIELD_WAIT(IN_BODY, "how long to wait for one (default: not at all)"),
+    [READ_FOR] = FIELD_FOR(LOG_LEASE_MOST_MS,
+                           "how long the partition is the reader's without an ack (default: 30s)"),
     [READ_PARTITION] = {"partition", IN_BODY, FIELD_NAME, .help = "only of this one (default: of any)"},
 };
 

@@ -29,7 +29,7 @@ void names_note(struct flow *flow, struct slice list, struct slice name);
 /* The fields of a list, behind those of the path. */
 enum { NAMES_LIMIT, NAMES_AFTER, NAMES_PREFIX };
 #define FIELDS_NAMES                                                                                         \
-    FIELD_LIMIT(1000),                                                                                       \
+    FIELD_LIMIT(LIST_MOST),                                                                                  \
         {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},             \
     {                                                                                                        \
         "prefix", IN_QUERY, FIELD_NAME, .max = 1024, .help = "only names that begin so"                      \

@@ -28,11 +28,8 @@
 static const struct flow_table once_table = {"once", FLOW_HASH("id"), "expires"};
 
 enum { NAME, KEY };
-#define FIELDS_ONCE                                                                                          \
-    {"name", IN_PATH, FIELD_NAME, true, .help = "what is done"},                                             \
-    {                                                                                                        \
-        "key", IN_PATH, FIELD_NAME, true, .help = "for which order, request or day: once for each"           \
-    }
+#define FIELD_ONCE_NAME FIELD_IN_PATH("name", 0, "what is done")
+#define FIELDS_ONCE     FIELD_ONCE_NAME, FIELD_IN_PATH("key", 0, "for which order, request or day: once for each")
 
 /* ---- what an item says ---- */
 
@@ -102,12 +99,10 @@ enum { BEGIN_FOR = KEY + 1, BEGIN_KEEP, BEGIN_WAIT, BEGIN_OWNER, BEGIN_INPUT };
 
 static const struct field begin_fields[] = {
     FIELDS_ONCE,
-    [BEGIN_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "how long the caller has for it, unless it renews (default: 30s)"},
-    [BEGIN_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                    .help = "how long its end is remembered (default: 1d)"},
-    [BEGIN_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                    .help = "where another is at it: how long to wait for its end (default: not at all)"},
+    [BEGIN_FOR] = FIELD_FOR(HOLD_MOST_MS, "how long the caller has for it, unless it renews (default: 30s)"),
+    [BEGIN_KEEP] = FIELD_KEEP(KEEP_MOST_MS, "how long its end is remembered (default: 1d)"),
+    [BEGIN_WAIT] = FIELD_WAIT(IN_BODY,
+                              "where another is at it: how long to wait for its end (default: not at all)"),
     [BEGIN_OWNER] = {"owner", IN_BODY, FIELD_NAME,
                      .help = "who calls: the same owner that asks again gets the same fence"},
     [BEGIN_INPUT] = {"input", IN_BODY, FIELD_JSON,
@@ -201,29 +196,23 @@ enum {
     FINISH_RESULT = RENEW_FOR,
     FAIL_ERROR = RENEW_FOR
 };
-#define FIELD_FENCE                                                                                          \
-    [ACT_FENCE] = {"fence",                                                                                  \
-                   IN_BODY,                                                                                  \
-                   FIELD_INT,                                                                                \
-                   true,                                                                                     \
-                   .min = 1,                                                                                 \
-                   .max = INT64_MAX,                                                                         \
-                   .help = "that the caller got when it began"}
+#define FIELDS_ACT FIELDS_ONCE, [ACT_FENCE] = FIELD_FENCE("that the caller got when it began")
 
 static const struct field renew_fields[] = {
-    FIELDS_ONCE,
-    FIELD_FENCE,
-    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "for how much longer, from now (default: 30s)"},
+    FIELDS_ACT,
+    [RENEW_FOR] = FIELD_FOR(HOLD_MOST_MS, "for how much longer, from now (default: 30s)"),
     [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
     [RENEW_ANSWERED] = FIELD_ANSWERED("state", FIELD_TEXT),
-    FIELD_ANSWERED("owner", FIELD_TEXT)};
+    FIELD_ANSWERED("owner", FIELD_TEXT),
+};
 static const struct field finish_fields[] = {
-    FIELDS_ONCE, FIELD_FENCE,
-    [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what all others get (default: null)"}};
+    FIELDS_ACT,
+    [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what all others get (default: null)"},
+};
 static const struct field fail_fields[] = {
-    FIELDS_ONCE, FIELD_FENCE,
-    [FAIL_ERROR] = {"error", IN_BODY, FIELD_TEXT, .max = ERROR_BYTES, .help = "why, for people"}};
+    FIELDS_ACT,
+    [FAIL_ERROR] = {"error", IN_BODY, FIELD_TEXT, .max = ERROR_BYTES, .help = "why, for people"},
+};
 
 /* It is another's by now, or over. */
 static _Noreturn void refuse_stale(struct flow *flow, struct slice item)
@@ -325,8 +314,7 @@ static void forget_once(struct flow *flow)
 
 enum { FAILED_NAMES = NAME + 1 };
 
-static const struct field failed_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "what is done"},
-                                             FIELDS_NAMES};
+static const struct field failed_fields[] = {FIELD_ONCE_NAME, FIELDS_NAMES};
 
 static struct slice told_in_list(struct flow *flow, struct slice item)
 {

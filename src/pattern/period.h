@@ -15,10 +15,7 @@ extern const struct flow_table period_table, period_buckets, period_pages, perio
 #define PERIOD_WAIT_S (30 * 24 * 3600)
 
 enum { PERIOD_NAME, PERIOD_BUCKET };
-#define FIELD_PERIOD                                                                                         \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the period"                                  \
-    }
+#define FIELD_PERIOD FIELD_IN_PATH("name", 200, "the period")
 
 struct timetable;
 

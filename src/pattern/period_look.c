@@ -16,7 +16,7 @@ const struct field period_get_fields[] = {
                     .help = "its begin, or any time within it; \"now\", \"last\": the one before"},
     [GET_PART] = {"part", IN_QUERY, FIELD_INT, .min = 1, .max = INT32_MAX,
                   .help = "of a large bucket that is DONE (default: 1)"},
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = 60000, .help = "wait so long until it is DONE"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long until it is DONE"),
 };
 
 static int64_t time_asked(struct flow *flow, const struct period *period)

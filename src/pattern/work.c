@@ -134,8 +134,7 @@ static const struct field set_fields[] = {
                       .help = "claims before a unit is DEAD (default: 5)"},
     [SET_BACKOFF] = {"backoff", IN_BODY, FIELD_DURATION, .max = LEASE_MOST_MS,
                      .help = "the pause after the first failure, doubled with each (default: 1s)"},
-    [SET_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = DELAY_MOST_MS,
-                  .help = "how long what is DONE or DEAD is kept (default: 7d)"},
+    [SET_KEEP] = FIELD_KEEP(DELAY_MOST_MS, "how long what is DONE or DEAD is kept (default: 7d)"),
     [SET_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs for each unit that becomes DEAD: a function, a URL or a call"},
     [SET_EACH] =
@@ -279,7 +278,7 @@ enum { GET_WAIT = WORK_ID + 1 };
 static const struct field get_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS, .help = "wait so long for its end"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for its end"),
 };
 
 static void show_unit(struct flow *flow)

@@ -9,7 +9,6 @@
 #define CANDIDATES    10 /* looked at in one slot: claimers who come together take different ones */
 #define LOST_PAUSE_MS 10 /* before the next look where others were quicker */
 #define REASON_BYTES  4096
-#define FENCE_MOST    INT64_MAX
 
 /* ---- claim ---- */
 
@@ -18,10 +17,8 @@ enum { CLAIM_OWNER = WORK_QUEUE + 1, CLAIM_FOR, CLAIM_WAIT };
 const struct field work_claim_fields[] = {
     FIELD_WORK_QUEUE,
     [CLAIM_OWNER] = {"owner", IN_BODY, FIELD_NAME, .help = "who works"},
-    [CLAIM_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
-                   .help = "instead of the queue's lease"},
-    [CLAIM_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                    .help = "how long to wait for a unit"},
+    [CLAIM_FOR] = FIELD_FOR(LEASE_MOST_MS, "instead of the queue's lease"),
+    [CLAIM_WAIT] = FIELD_WAIT(IN_BODY, "how long to wait for a unit"),
 };
 
 /* One look at what can be claimed. */
@@ -157,11 +154,10 @@ enum { BEAT_FENCE = WORK_ID + 1, BEAT_FOR, BEAT_PROGRESS, BEAT_STEP };
 const struct field work_beat_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [BEAT_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = FENCE_MOST, .help = "of the claim"},
-    [BEAT_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
-                  .help = "instead of the queue's lease"},
+    [BEAT_FENCE] = FIELD_FENCE("of the claim"),
+    [BEAT_FOR] = FIELD_FOR(LEASE_MOST_MS, "instead of the queue's lease"),
     [BEAT_PROGRESS] = {"progress", IN_BODY, FIELD_JSON, .help = "to go on from, whoever does"},
-    [BEAT_STEP] = {"step", IN_BODY, FIELD_INT, .max = FENCE_MOST,
+    [BEAT_STEP] = {"step", IN_BODY, FIELD_INT, .max = INT64_MAX,
                    .help = "grows with the progress, so that an old beat never overwrites a newer one; where "
                            "progress is a whole number, that"},
 };
@@ -219,7 +215,7 @@ enum { FINISH_FENCE = WORK_ID + 1, FINISH_RESULT };
 const struct field work_finish_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [FINISH_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = FENCE_MOST, .help = "of the claim"},
+    [FINISH_FENCE] = FIELD_FENCE("of the claim"),
     [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of it"},
 };
 
@@ -249,7 +245,7 @@ enum { FAIL_FENCE = WORK_ID + 1, FAIL_REASON, FAIL_RETRY, FAIL_AFTER };
 const struct field work_fail_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [FAIL_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = FENCE_MOST, .help = "of the claim"},
+    [FAIL_FENCE] = FIELD_FENCE("of the claim"),
     [FAIL_REASON] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "what went wrong"},
     [FAIL_RETRY] = {"retry", IN_BODY, FIELD_BOOL, .help = "false: it is no use to try again"},
     [FAIL_AFTER] = {"after", IN_BODY, FIELD_DURATION, .max = LEASE_MOST_MS,
