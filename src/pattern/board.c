@@ -84,13 +84,11 @@ static void post_message(struct flow *flow)
 
 /* ---- reading ---- */
 
-void board_list(struct flow *flow, struct slice board, struct slice more)
+void board_list(struct flow *flow, struct slice board, struct slice more, struct slice from)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#board = :board','FilterExpression':"
-        "'attribute_not_exists(#deleted)',%#,'ExpressionAttributeValues':{':board':%S},'ConsistentRead':true%A}",
-        &boards, board, more);
+    task_query(flow, "#board = :board",
+               ",'FilterExpression':'attribute_not_exists(#deleted)'" READ_FRESH "%A" READ_FROM,
+               "':board':%S", &boards, more, from, board);
 }
 
 enum { LIST_LIMIT = NAME + 1, LIST_AFTER, LIST_BEFORE, LIST_WAIT };
@@ -116,7 +114,7 @@ static void list_page(struct flow *flow)
     if (edge.len && !(back && slice_equal(edge, SLICE("now"))))
         start = flow_compose(flow, "{'board':%S,'id':%S}", board, edge);
     do {
-        board_list(flow, board, flow_compose(flow, "%A%A", more, page_from(flow, start)));
+        board_list(flow, board, more, start);
         start = flow_last_key(flow);
     } while (!raw_first(flow->arena, flow_items(flow)).data && start.data);
 }
@@ -181,12 +179,11 @@ int64_t board_delete(struct flow *flow, struct slice board)
     int64_t deleted = 0;
     do {
         bool is_further = last_key.data;
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#board = :board%[%? and #id <= :bound%]','FilterExpression':"
-            "'attribute_not_exists(#deleted)','ProjectionExpression':'#id,#key',%#,"
-            "'ExpressionAttributeValues':{':board':%S%[%?,':bound':%S%]},'ConsistentRead':true%A}",
-            &boards, (int)is_further, board, (int)is_further, bound, page_from(flow, last_key));
+        task_query(flow, "#board = :board%[%? and #id <= :bound%]",
+                   ",'FilterExpression':'attribute_not_exists(#deleted)'"
+                   ",'ProjectionExpression':'#id,#key'" READ_FRESH READ_FROM,
+                   "':board':%S%[%?,':bound':%S%]", &boards, (int)is_further, last_key, board,
+                   (int)is_further, bound);
         last_key = flow_last_key(flow);
         deleted += delete_page(flow, board);
     } while (last_key.data);

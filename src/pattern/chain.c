@@ -47,11 +47,7 @@ static int64_t end_take(struct flow *flow, struct chain_end *end, struct slice i
 
 void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#chain = :chain',%#,"
-              "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1,"
-              "'ConsistentRead':true}",
-              chain->table, chain->key);
+    task_query(flow, "#chain = :chain", QUERY_LAST READ_FRESH, "':chain':%S", chain->table, chain->key);
     struct slice page = raw_first(flow->arena, flow_items(flow));
     *end = (struct chain_end){.next = 1};
     if (page.data) end_take(flow, end, page);
@@ -327,10 +323,8 @@ void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_e
     struct slice limit = flow_compose(flow, ",'Limit':%d", (int64_t)PAGES_AT_ONCE); /* it is mostly near */
     for (bool more = true; more && !end->is_sealed && left_count(entries, count, false);) {
         struct slice page;
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first >= :next',%#,"
-                  "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ConsistentRead':true%r}",
-                  chain->table, chain->key, end->next, limit);
+        task_query(flow, "#chain = :chain and #first >= :next", READ_FRESH "%r", "':chain':%S,':next':%N",
+                   chain->table, limit, chain->key, end->next);
         more = flow_last_key(flow).data != NULL;
         limit = SLICE("");
         raw_each (flow->arena, flow_items(flow), &page) {
@@ -427,12 +421,9 @@ static int64_t pages_wanted(const struct chain_reader *reader)
 
 static void reader_ask(struct flow *flow, struct chain_reader *reader, bool backwards, int64_t limit)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first %r :next',%#,"
-              "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ScanIndexForward':%b,'Limit':%d,"
-              "'ConsistentRead':true}",
-              reader->chain->table, backwards ? SLICE("<=") : SLICE(">="), reader->chain->key, reader->next,
-              (int)!backwards, limit);
+    task_query(flow, "#chain = :chain and #first %r :next", ",'ScanIndexForward':%b,'Limit':%d" READ_FRESH,
+               "':chain':%S,':next':%N", reader->chain->table, backwards ? SLICE("<=") : SLICE(">="),
+               (int)!backwards, limit, reader->chain->key, reader->next);
     raw_look_begin(&reader->look, flow->arena, flow_items(flow));
     reader->has_more = backwards != reader->backwards || flow_last_key(flow).data;
 }
@@ -507,11 +498,9 @@ static void pages_delete(struct flow *flow, const struct chain *chain, int64_t b
         struct raw_look look;
         count = 0;
         flow_rewind(flow, mark);
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#chain, #first, #n',"
-            "%#,'ExpressionAttributeValues':{':chain':%S},'Limit':%d,'ConsistentRead':true}",
-            chain->table, chain->key, (int64_t)(SWEEP_REMOVED + 1));
+        task_query(flow, "#chain = :chain",
+                   ",'ProjectionExpression':'#chain, #first, #n','Limit':%d" READ_FRESH, "':chain':%S",
+                   chain->table, (int64_t)(SWEEP_REMOVED + 1), chain->key);
         raw_look_begin(&look, flow->arena, flow_items(flow));
         bool has_next = raw_look_next(&look, NULL, &item);
         while (has_next && count < SWEEP_REMOVED) {

@@ -352,14 +352,12 @@ static const struct field list_fields[] = {
 static void list_documents(struct flow *flow)
 {
     struct slice collection = flow_text(flow, LIST_COLLECTION), prefix = flow_text(flow, LIST_PREFIX), item;
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#collection = :collection%[%? and begins_with(#key, :prefix)%]',"
-        "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
-        "'ExpressionAttributeValues':{':collection':%S%[,':prefix':%S%]},'Limit':%d,'ConsistentRead':true"
-        "%[,'ExclusiveStartKey':{'collection':%S,'key':%S}%]}",
-        &documents, prefix.data != NULL, collection, prefix, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
-        collection, flow_text(flow, LIST_AFTER));
+    task_query(flow, "#collection = :collection%[%? and begins_with(#key, :prefix)%]",
+               ",'FilterExpression':'attribute_not_exists(#deleted)','Limit':%d" READ_FRESH
+               "%[,'ExclusiveStartKey':{'collection':%S,'key':%S}%]",
+               "':collection':%S%[,':prefix':%S%]", &documents, prefix.data != NULL,
+               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), collection, flow_text(flow, LIST_AFTER), collection,
+               prefix);
     buf_text(flow->body, "{\"documents\":[");
     raw_each (flow->arena, flow_items(flow), &item)
         flow_put(flow, flow->body, "%,{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),

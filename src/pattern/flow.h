@@ -255,6 +255,17 @@ void flow_rewind(struct flow *flow, struct arena_mark mark);
 
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
 void task_call(struct flow *flow, const char *operation, const char *format, ...);
+/* A Query: the condition of its key, "#part = :part", further members of the request, and values of both,
+ * "':part':%S". Their places are filled in this order, behind the table. */
+#define task_query(flow, condition, members, values, ...)                                                    \
+    task_call(flow, "Query",                                                                                 \
+              "{'TableName':%T,'KeyConditionExpression':'" condition "'" members                             \
+              ",%#,'ExpressionAttributeValues':{" values "}}",                                               \
+              __VA_ARGS__)
+/* Members of a request that reads: as it is now; the last item only; behind this key, where it is there. */
+#define READ_FRESH ",'ConsistentRead':true"
+#define QUERY_LAST ",'ScanIndexForward':false,'Limit':1"
+#define READ_FROM  "%[,'ExclusiveStartKey':%A%]"
 /* The item of a key, "{'name':%S}", as it is now; SLICE_NONE: there is none. */
 struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...);
 /* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */

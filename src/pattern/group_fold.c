@@ -316,11 +316,8 @@ struct slice group_fold_all(struct flow *flow, const struct group *group, struct
     if (!group->spilled.data) return state.values;
     struct arena_mark mark = arena_mark(flow->arena);
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
-                  "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true"
-                  "%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]}",
-                  &group_events_table, group->spilled, group->spilled, after);
+        task_query(flow, "#part = :part", READ_FRESH "%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]",
+                   "':part':%S", &group_events_table, group->spilled, after, group->spilled);
         after = item_text(flow->arena, flow_last_key(flow), "id");
         raw_each (flow->arena, flow_items(flow), &event)
             if (!slice_equal(item_text(flow->arena, event, "id"), last))

@@ -33,11 +33,8 @@ static void remove_marked(struct flow *flow, const struct group *group)
 {
     do {
         if (!group->spilled.data) break;
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #id',%#,"
-            "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true,'Limit':%d}",
-            &group_events_table, group->spilled, (int64_t)SWEEP_REMOVED);
+        task_query(flow, "#part = :part", ",'ProjectionExpression':'#part, #id','Limit':%d" READ_FRESH,
+                   "':part':%S", &group_events_table, (int64_t)SWEEP_REMOVED, group->spilled);
     } while (delete_listed(flow, &group_events_table));
     task_call(flow, "DeleteItem",
               "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"
@@ -128,10 +125,8 @@ static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slo
     struct slice last_key = SLICE_NONE, entry;
     struct raw_look page;
     for (unsigned pages = 0; pages < PAGES; pages++) {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-                  &group_table, slot, (int64_t)PAGE, last_key);
+        task_query(flow, "#slot = :slot", ",'IndexName':'due','Limit':%d" READ_FROM, "':slot':%S",
+                   &group_table, (int64_t)PAGE, last_key, slot);
         last_key = flow_last_key(flow);
         raw_look_begin(&page, flow->arena, flow_items(flow));
         struct arena_mark mark = arena_mark(flow->arena);
@@ -152,10 +147,8 @@ static void bury(struct flow *flow, struct slice name, struct slice rules, int64
     int64_t forgotten_ms = item_int(flow->arena, rules, "forgotten", INT64_MAX);
     if (forgotten_ms > flow->now_ms - BURIED_MS) return;
     for (int64_t slot = 0; slot < slots; slot++) {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open',%#,"
-                  "'ExpressionAttributeValues':{':open':%S},'Limit':1}",
-                  &group_table, group_slot_at(flow, name, slot));
+        task_query(flow, "#open = :open", ",'IndexName':'open','Limit':1", "':open':%S", &group_table,
+                   group_slot_at(flow, name, slot));
         if (raw_count(flow->arena, flow_items(flow))) return;
     }
     task_call(flow, "DeleteItem",

@@ -90,13 +90,10 @@ static struct listing *day_read(struct flow *flow, const struct walk *walk)
     struct listing *listing = listing_new(flow, walk->most - walk->count, false);
     if (walk->after.len && slice_compare(walk->after, begin) > 0) begin = walk->after;
     for (int64_t shard = 0; shard < HISTORY_SHARDS; shard++) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'changes','KeyConditionExpression':'#day = :day and #change between "
-            ":begin and :end',%#,'ExpressionAttributeValues':{':day':{'S':'%r/%r/%d'},':begin':%S,"
-            "':end':{'S':'%r~'}},'Limit':%d}",
-            &history_table, walk->table, (struct slice){day.data, DAY_CHARS}, shard, begin, walk->to,
-            listing->most + 2);
+        task_query(
+            flow, "#day = :day and #change between :begin and :end", ",'IndexName':'changes','Limit':%d",
+            "':day':{'S':'%r/%r/%d'},':begin':%S,':end':{'S':'%r~'}", &history_table, listing->most + 2,
+            walk->table, (struct slice){day.data, DAY_CHARS}, shard, begin, walk->to);
         listing_take(flow, listing, "change", walk->after);
     }
     return listing;

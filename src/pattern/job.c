@@ -491,12 +491,9 @@ static void list_jobs(struct flow *flow)
     struct slice state = job_state_name(wanted), before = flow_compose(flow, "%d", before_ms);
     int64_t slots = slots_read(flow, &job_slots);
     for (int64_t slot = 0; slot < slots; slot++) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'unfinished','KeyConditionExpression':'#listed = :listed and #run "
-            "between :from and :to',%#,'ExpressionAttributeValues':{':listed':{'S':'%r/%d'},%A},%A}",
-            &job_table, state, slot, listing_range(flow, list, flow_text(flow, LIST_AFTER), before),
-            listing_members(flow, list));
+        task_query(flow, "#listed = :listed and #run between :from and :to", ",'IndexName':'unfinished',%A",
+                   "':listed':{'S':'%r/%d'},%A", &job_table, listing_members(flow, list), state, slot,
+                   listing_range(flow, list, flow_text(flow, LIST_AFTER), before));
         listing_take(flow, list, "run", flow_text(flow, LIST_AFTER));
     }
     buf_text(flow->body, "{\"jobs\":[");

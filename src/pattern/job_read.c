@@ -94,11 +94,9 @@ static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark
     struct slice key = job_part_key(flow, LEVEL_LEAF, leaf->index), last = SLICE_NONE, item;
     struct slice *values = arena_zero(flow->arena, (size_t)(leaf->count + 1) * sizeof *values);
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#part = :part and #task > :leaf',%#,"
-                  "'ExpressionAttributeValues':{':part':%A,':leaf':{'S':'-'}},'ConsistentRead':true"
-                  "%[,'ExclusiveStartKey':%A%]}",
-                  &job_parts_table, item_attribute(flow->arena, key, "part"), last);
+        task_query(flow, "#part = :part and #task > :leaf", READ_FRESH READ_FROM,
+                   "':part':%A,':leaf':{'S':'-'}", &job_parts_table, last,
+                   item_attribute(flow->arena, key, "part"));
         raw_each (flow->arena, flow_items(flow), &item) {
             bool is_page = slice_starts(item_text(flow->arena, item, "task"), SLICE("="));
             int64_t offset = is_page ? -1 : offset_of(flow, leaf, item);

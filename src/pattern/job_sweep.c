@@ -13,11 +13,9 @@ static void part_delete(struct flow *flow, int level, int64_t index)
 {
     struct slice key = job_part_key(flow, level, index);
     do {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #task',%#,"
-            "'ExpressionAttributeValues':{':part':%A},'ConsistentRead':true,'Limit':%d}",
-            &job_parts_table, item_attribute(flow->arena, key, "part"), (int64_t)SWEEP_REMOVED);
+        task_query(flow, "#part = :part", ",'ProjectionExpression':'#part, #task','Limit':%d" READ_FRESH,
+                   "':part':%A", &job_parts_table, (int64_t)SWEEP_REMOVED,
+                   item_attribute(flow->arena, key, "part"));
     } while (delete_listed(flow, &job_parts_table));
 }
 

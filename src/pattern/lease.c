@@ -19,7 +19,6 @@
 #include "calendar/calendar.h"
 #include "pattern/edit.h"
 #include "pattern/hold.h"
-#include "pattern/listing.h"
 #include "pattern/names.h"
 #include "pattern/rows.h"
 

@@ -287,12 +287,9 @@ struct log_range log_route(struct flow *flow, const struct log_layout *layout, u
         memcpy(&range, last.data, sizeof range);
         if (hash >= range.from && hash <= range.to) return range;
     }
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
-              "'ExpressionAttributeValues':{':log':%S,':first':{'S':'from/%r/'},':last':{'S':'from/%r/%r'}},"
-              "'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-              &log_table, flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id),
-              log_hex(flow, hash));
+    task_query(flow, "#log = :log and #part between :first and :last", QUERY_LAST READ_FRESH,
+               "':log':%S,':first':{'S':'from/%r/'},':last':{'S':'from/%r/%r'}", &log_table,
+               flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id), log_hex(flow, hash));
     if (!log_range_read(flow, raw_first(flow->arena, flow_items(flow)), &range) || hash < range.from ||
         hash > range.to)
         range = log_range_of(layout, hash);

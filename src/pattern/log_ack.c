@@ -214,13 +214,11 @@ const struct field log_parked_fields[] = {
 
 void log_parked_begin(struct flow *flow)
 {
-    struct slice item, group = log_group_key(flow), after = SLICE_NONE;
-    if (flow_given(flow, PARKED_AFTER))
-        after = flow_compose(flow, "{'group':%S,'event':%S}", group, flow_text(flow, PARKED_AFTER));
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
-              "'ExpressionAttributeValues':{':group':%S},'ConsistentRead':true,'Limit':%d%A}",
-              &log_parked, group, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL), page_from(flow, after));
+    struct slice item, group = log_group_key(flow);
+    task_query(flow, "#group = :group",
+               ",'Limit':%d%[,'ExclusiveStartKey':{'group':%S,'event':%S}%]" READ_FRESH, "':group':%S",
+               &log_parked, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL), group, flow_text(flow, PARKED_AFTER),
+               group);
     buf_text(flow->body, "{\"parked\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,{'partition':%P", item_attribute(flow->arena, item, "partition"));

@@ -80,10 +80,8 @@ static void routes_write(struct flow *flow, const struct log_layout *layout, con
     struct slice name = flow_text(flow, LOG_NAME), id = slice_of(layout->id), item;
     struct slice first = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->from));
     struct slice last = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->to)), routes;
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
-              "'ExpressionAttributeValues':{':log':%S,':first':%S,':last':%S},'ConsistentRead':true}",
-              &log_table, name, first, last);
+    task_query(flow, "#log = :log and #part between :first and :last", READ_FRESH,
+               "':log':%S,':first':%S,':last':%S", &log_table, name, first, last);
     routes = flow_items(flow);
     route_put(flow, layout, range, first);
     raw_each (flow->arena, routes, &item) {

@@ -54,11 +54,8 @@ void log_leave_begin(struct flow *flow)
 
 static bool find_group(struct flow *flow, struct slice *name)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#log = :log and begins_with(#part, :group)',%#,"
-        "'ExpressionAttributeValues':{':log':%S,':group':{'S':'group/'}},'Limit':1,'ConsistentRead':true}",
-        &log_table, flow_text(flow, LOG_NAME));
+    task_query(flow, "#log = :log and begins_with(#part, :group)", ",'Limit':1" READ_FRESH,
+               "':log':%S,':group':{'S':'group/'}", &log_table, flow_text(flow, LOG_NAME));
     struct slice part = item_text(flow->arena, raw_first(flow->arena, flow_items(flow)), "part");
     if (part.data) *name = slice_from(part, 6);
     return part.data != NULL;
@@ -100,13 +97,10 @@ void log_delete_begin(struct flow *flow)
     for (int64_t slot = 0; slot < slots;) {
         struct raw_look look;
         flow_rewind(flow, mark);
-        task_call(flow, "Query",
-                  "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
-                  &log_heads,
-                  arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_encoded(flow, name)),
-                               SLICE_ARG(id), (long long)slot),
-                  (int64_t)LOG_PAGE);
+        task_query(flow, "#slot = :slot", ",'IndexName':'news','Limit':%d", "':slot':%S", &log_heads,
+                   (int64_t)LOG_PAGE,
+                   arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_encoded(flow, name)),
+                                SLICE_ARG(id), (long long)slot));
         struct slice keys[LOG_PAGE];
         size_t count = 0;
         raw_look_begin(&look, flow->arena, flow_items(flow));

@@ -22,10 +22,8 @@ struct slice log_items_read(struct flow *flow, struct log_routes **routes, struc
     struct slice log = SLICE_NONE, last = SLICE_NONE, item;
     struct log_range range;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
-                  "'ExpressionAttributeValues':{':log':%S},'ConsistentRead':true%A}",
-                  &log_table, flow_text(flow, LOG_NAME), page_from(flow, last));
+        task_query(flow, "#log = :log", READ_FRESH READ_FROM, "':log':%S", &log_table, last,
+                   flow_text(flow, LOG_NAME));
         raw_each (flow->arena, flow_items(flow), &item) {
             struct slice part = item_text(flow->arena, item, "part");
             if (slice_equal(part, SLICE("log"))) log = item;

@@ -250,11 +250,8 @@ static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
 /* The last number; it may be a little behind. 0: nothing is left. */
 static int64_t last_number(struct flow *flow, const struct log_scan *scan, int64_t partition)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#first, #n',%#,"
-        "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1}",
-        &log_events, log_key(flow, &scan->layout, partition));
+    task_query(flow, "#chain = :chain", ",'ProjectionExpression':'#first, #n'" QUERY_LAST, "':chain':%S",
+               &log_events, log_key(flow, &scan->layout, partition));
     struct slice page = raw_first(flow->arena, flow_items(flow));
     return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
 }
@@ -264,10 +261,8 @@ static int64_t count_parked(struct flow *flow)
     int64_t total = 0, count;
     struct slice start = SLICE_NONE;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
-                  "'ExpressionAttributeValues':{':group':%S},'Select':'COUNT'%A}",
-                  &log_parked, log_group_key(flow), page_from(flow, start));
+        task_query(flow, "#group = :group", ",'Select':'COUNT'" READ_FROM, "':group':%S", &log_parked, start,
+                   log_group_key(flow));
         if (raw_int(raw_text(flow->arena, raw_member(flow->arena, flow->reply.body, "Count")), &count))
             total += count;
         start = flow_last_key(flow);

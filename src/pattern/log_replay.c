@@ -176,11 +176,10 @@ static void replay_parked(struct flow *flow)
     int64_t total = 0;
     group_get(flow, &layout, &group);
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#group = :group',"
-                  "'FilterExpression':'#parked <= :began',%#,'ExpressionAttributeValues':{':group':%S,"
-                  "':began':%S},'ConsistentRead':true,'Limit':%d%A}",
-                  &log_parked, log_group_key(flow), began, (int64_t)MOVED_MOST, page_from(flow, start));
+        task_query(flow, "#group = :group",
+                   ",'FilterExpression':'#parked <= :began','Limit':%d" READ_FRESH READ_FROM,
+                   "':group':%S,':began':%S", &log_parked, (int64_t)MOVED_MOST, start, log_group_key(flow),
+                   began);
         struct slice items = flow_items(flow);
         size_t count = raw_count(flow->arena, items);
         start = flow_last_key(flow);

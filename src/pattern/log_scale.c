@@ -183,11 +183,8 @@ struct sample {
 /* The last number; it may be a little behind. 0: there is none. */
 static int64_t last_number(struct flow *flow, const struct log_layout *layout, int64_t partition)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#first, #n',%#,"
-        "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1}",
-        &log_events, log_key(flow, layout, partition));
+    task_query(flow, "#chain = :chain", ",'ProjectionExpression':'#first, #n'" QUERY_LAST, "':chain':%S",
+               &log_events, log_key(flow, layout, partition));
     struct slice page = raw_first(flow->arena, flow_items(flow));
     return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
 }
@@ -362,11 +359,8 @@ static void sweep_logs(struct flow *flow)
     size_t count = 0;
     flow->fields = arena_array(flow->arena, struct field_value, LOG_GROUP + 1);
     memset(flow->fields, 0, (LOG_GROUP + 1) * sizeof *flow->fields);
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched <= :now',%#,"
-        "'ExpressionAttributeValues':{':slot':{'S':'scale'},':now':%N},'Limit':%d}",
-        &log_heads, flow->now_ms / 1000, (int64_t)LOGS_AT_ONCE);
+    task_query(flow, "#slot = :slot and #touched <= :now", ",'IndexName':'news','Limit':%d",
+               "':slot':{'S':'scale'},':now':%N", &log_heads, (int64_t)LOGS_AT_ONCE, flow->now_ms / 1000);
     raw_each (flow->arena, flow_items(flow), &item)
         if (count < LOGS_AT_ONCE)
             keys[count++] = flow_compose(flow, "{%A}", item_members(flow->arena, item, "partition"));

@@ -204,12 +204,9 @@ static void take_slot(struct flow *flow, struct log_scan *scan)
 {
     struct slice item;
     if (!scan->last_key.data) scan->slots[scan->slot].asked_s = flow->now_ms / 1000;
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= :mark',"
-        "%#,'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
-        &log_heads, log_key(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
-        (int64_t)(LOG_PAGE - scan->count), page_from(flow, scan->last_key));
+    task_query(flow, "#slot = :slot and #touched >= :mark", ",'IndexName':'news','Limit':%d" READ_FROM,
+               "':slot':%S,':mark':%N", &log_heads, (int64_t)(LOG_PAGE - scan->count), scan->last_key,
+               log_key(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot));
     scan->last_key = flow_last_key(flow);
     raw_each (flow->arena, flow_items(flow), &item)
         if (scan->count < LOG_PAGE)

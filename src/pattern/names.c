@@ -66,12 +66,10 @@ static struct listing *entries_read(struct flow *flow, const struct names *names
     for (int64_t slot = 0; slot < slot_count; slot++) {
         struct slice list = arena_printf(flow->arena, "%.*s/%d", SLICE_ARG(names->list), (int)slot);
 
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#list = :list%[%? and begins_with(#name, :prefix)%]',%#,"
-            "'ExpressionAttributeValues':{':list':%S%[,':prefix':%S%]},'ConsistentRead':true,'Limit':%d"
-            "%[,'ExclusiveStartKey':{'list':%S,'name':%S}%]}",
-            &names_table, prefix.data != NULL, list, prefix, listing->most + 1, list, after);
+        task_query(flow, "#list = :list%[%? and begins_with(#name, :prefix)%]",
+                   ",'Limit':%d" READ_FRESH "%[,'ExclusiveStartKey':{'list':%S,'name':%S}%]",
+                   "':list':%S%[,':prefix':%S%]", &names_table, prefix.data != NULL, listing->most + 1, list,
+                   after, list, prefix);
         listing_take(flow, listing, "name", SLICE(""));
     }
     return listing;
@@ -126,17 +124,12 @@ void names_list(struct flow *flow, struct names names, unsigned fields)
     struct slice *told = arena_zero(flow->arena, (size_t)(page->count + 1) * sizeof *told);
     for (int64_t i = 0; names.table && i < page->count; i += THINGS_BATCH)
         things_get(flow, &names, page, i, things);
-    if (names.children) {
-        /* The last child of each thing that has no item. */
-        for (int64_t i = 0; i < page->count; i++) {
-            if (things[i].data) continue;
-            task_call(
-                flow, "Query",
-                "{'TableName':%T,'KeyConditionExpression':'#key = :name','ExpressionAttributeNames':{'#key':%s},"
-                "'ExpressionAttributeValues':{':name':%S},'ScanIndexForward':false,'Limit':1}",
-                names.children, slice_of(names.key), page->entries[i].order);
-            things[i] = raw_first(flow->arena, flow_items(flow));
-        }
+    /* The last child of each thing that has no item. */
+    for (int64_t i = 0; names.children && i < page->count; i++) {
+        if (things[i].data) continue;
+        task_query(flow, "%r = :name", QUERY_LAST, "':name':%S", names.children,
+                   arena_printf(flow->arena, "#%s", names.key), page->entries[i].order);
+        things[i] = raw_first(flow->arena, flow_items(flow));
     }
     for (int64_t i = 0; i < page->count; i++) {
         if (things[i].data) told[i] = names.tell ? names.tell(flow, things[i]) : SLICE("");

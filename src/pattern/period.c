@@ -363,13 +363,11 @@ static void list_periods(struct flow *flow)
     due = is_further ? slice_cut(&name, '/') : SLICE_NONE;
     if (is_further && (!raw_int(due, &due_ms) || !name.len))
         task_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
-    task_call(flow, "Query",
-              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot'"
-              "%[%?,'FilterExpression':'begins_with(#name, :prefix)'%],%#,'ExpressionAttributeValues':{"
-              "':slot':{'S':'" SLOT "'}%[,':prefix':%S%]},'Limit':%d"
-              "%[%?,'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}%]}",
-              &period_table, prefix.data != NULL, prefix, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
-              is_further, due_ms, name);
+    task_query(flow, "#slot = :slot",
+               ",'IndexName':'due'%[%?,'FilterExpression':'begins_with(#name, :prefix)'%],'Limit':%d"
+               "%[%?,'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}%]",
+               "':slot':{'S':'" SLOT "'}%[,':prefix':%S%]", &period_table, prefix.data != NULL,
+               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), is_further, due_ms, name, prefix);
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"periods\":[");
     raw_each (flow->arena, flow_items(flow), &item)

@@ -157,14 +157,12 @@ void period_list(struct flow *flow)
         struct slice before = moment_text(flow->arena, period.done_ms - 1);
         if (slice_compare(after, before) < 0) after = before;
     }
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#period = :period and #bucket > "
-        ":after','FilterExpression':'#state = :state','ProjectionExpression':'#bucket, #state, #end, #count, "
-        "#parts, #done',%#,'ExpressionAttributeValues':{':period':%S,':after':%S,':state':%S},"
-        "'ConsistentRead':%b,'Limit':%d}",
-        &period_buckets, period.name, after, is_open ? SLICE("OPEN") : SLICE("DONE"), (int)is_open,
-        flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+    task_query(
+        flow, "#period = :period and #bucket > :after",
+        ",'FilterExpression':'#state = :state'"
+        ",'ProjectionExpression':'#bucket, #state, #end, #count, #parts, #done','Limit':%d,'ConsistentRead':%b",
+        "':period':%S,':after':%S,':state':%S", &period_buckets, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
+        (int)is_open, period.name, after, is_open ? SLICE("OPEN") : SLICE("DONE"));
     buf_text(flow->body, "{\"buckets\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         struct slice start = item_text(flow->arena, item, "bucket");

@@ -14,11 +14,9 @@ struct due_walk due_begin(struct flow *flow, const struct flow_table *table, con
 
 static void page_read(struct flow *flow, struct due_walk *walk)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
-        "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-        walk->table, walk->slot, flow->now_ms, (int64_t)PAGE, walk->last_key);
+    task_query(flow, "#slot = :slot and #due <= :now", ",'IndexName':'due','Limit':%d" READ_FROM,
+               "':slot':{'S':'%d'},':now':%N", walk->table, (int64_t)PAGE, walk->last_key, walk->slot,
+               flow->now_ms);
     walk->pages++;
     walk->last_key = flow_last_key(flow);
     raw_look_begin(&walk->page, flow->arena, flow_items(flow));

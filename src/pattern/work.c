@@ -326,13 +326,12 @@ static void list_units(struct flow *flow)
     if (flow_given(flow, LIST_AFTER))
         after = flow_compose(flow, "{'queue':%S,'id':%S%[%?,'dead':%S%]}", queue, flow_text(flow, LIST_AFTER),
                              (int)is_dead, queue);
-    task_call(
-        flow, "Query",
-        "{'TableName':%T%[%?,'IndexName':'dead'%],'KeyConditionExpression':'%r = :queue'"
-        "%[%?,'FilterExpression':'attribute_exists(#state)'%]%[%?,'FilterExpression':'#state = :state'%],%#,"
-        "'ExpressionAttributeValues':{':queue':%S%[,':state':%S%]},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-        &work_table, (int)is_dead, is_dead ? SLICE("#dead") : SLICE("#queue"), (int)is_all,
-        (int)(state.data != NULL), queue, state, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), after);
+    task_query(flow, "%r = :queue",
+               "%[%?,'IndexName':'dead'%]%[%?,'FilterExpression':'attribute_exists(#state)'%]"
+               "%[%?,'FilterExpression':'#state = :state'%],'Limit':%d" READ_FROM,
+               "':queue':%S%[,':state':%S%]", &work_table, is_dead ? SLICE("#dead") : SLICE("#queue"),
+               (int)is_dead, (int)is_all, (int)(state.data != NULL),
+               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), after, queue, state);
     buf_text(flow->body, "\"work\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,");

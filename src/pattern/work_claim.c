@@ -89,10 +89,8 @@ static bool claim_in_slot(struct flow *flow, const struct work_settings *setting
 {
     struct slice ids[CANDIDATES], item;
     unsigned count = 0;
-    task_call(flow, "Query",
-              "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot',%#,"
-              "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
-              &work_table, work_slot(flow, flow_text(flow, WORK_QUEUE), slot), (int64_t)CANDIDATES);
+    task_query(flow, "#slot = :slot", ",'IndexName':'claimable','Limit':%d", "':slot':%S", &work_table,
+               (int64_t)CANDIDATES, work_slot(flow, flow_text(flow, WORK_QUEUE), slot));
     raw_each (flow->arena, flow_items(flow), &item) {
         if (count == CANDIDATES) break;
         int64_t due_ms = item_int(flow->arena, item, "due", 0);
