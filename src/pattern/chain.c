@@ -141,7 +141,7 @@ static void repeat_take(struct flow *flow, struct chain_entry *entry, struct sli
 static void tokens_ask(struct flow *flow, const struct chain *chain, struct chain_entry **wanted,
                        size_t count)
 {
-    struct slice names[TOKENS_AT_ONCE], item, keys = SLICE(""), left;
+    struct slice names[TOKENS_AT_ONCE], item, keys = SLICE("");
     for (size_t i = 0; i < count; i++)
         names[i] = token_text(flow, chain->token_kind, chain->token_name, wanted[i]->token);
     if (count == 1) {
@@ -150,18 +150,11 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
         return;
     }
     for (size_t i = 0; i < count; i++) keys = flow_compose(flow, "%A%,{'token':%S}", keys, names[i]);
-    left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &token_table, keys);
-    for (;;) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
-        struct slice responses = raw_member(flow->arena, flow->reply.body, "Responses");
-        raw_each (flow->arena, raw_first(flow->arena, responses), &item) {
-            struct slice name = item_text(flow->arena, item, "token");
-            for (size_t i = 0; i < count; i++)
-                if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
-        }
-        left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
-        if (!raw_count(flow->arena, left)) return;
-        task_again(flow);
+    struct item_batch batch = get_items_begin(flow, &token_table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item)) {
+        struct slice name = item_text(flow->arena, item, "token");
+        for (size_t i = 0; i < count; i++)
+            if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
     }
 }
 

@@ -40,7 +40,6 @@
  * order of each key, and number their own events behind those. One partition is a log in one order. */
 #include "pattern/log.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "calendar/calendar.h"
@@ -156,13 +155,6 @@ bool log_update(struct flow *flow, struct slice part, struct slice update, const
 uint64_t log_topic(const struct flow *flow)
 {
     return flow_topic("log", flow_text(flow, LOG_NAME), SLICE(""));
-}
-
-struct slice log_batch_items(struct flow *flow, const struct flow_table *table)
-{
-    char name[300];
-    snprintf(name, sizeof name, "%.*s%s", SLICE_ARG(flow->world->prefix), table->name);
-    return raw_member(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"), name);
 }
 
 _Noreturn void log_refuse_partition(struct flow *flow, int64_t partition)

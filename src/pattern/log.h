@@ -99,8 +99,6 @@ bool log_update(struct flow *flow, struct slice part, struct slice update, const
                 struct slice values);
 /* Something was appended, or became free to be read. */
 uint64_t log_topic(const struct flow *flow);
-/* The array of a table in a BatchGetItem's reply. */
-struct slice log_batch_items(struct flow *flow, const struct flow_table *table);
 _Noreturn void log_refuse_partition(struct flow *flow, int64_t partition);
 
 /* ---- log_events.c: what a partition holds ---- */
@@ -272,8 +270,6 @@ void log_scan_check(struct flow *flow, struct log_scan *scan);
 void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth);
 /* The log's item and the group's, by one call. Without the log the task ends with a refusal. */
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group);
-/* BatchGetItem of these tables, until nothing is left unprocessed. */
-void log_batch_get(struct flow *flow, struct slice tables);
 /* Positions of partitions, in their order; SLICE_NONE where there is none. */
 void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned count, struct slice *items);
 /* The position's item, which a consumer holds while it works. */

@@ -17,6 +17,8 @@
 
 #include <stdio.h>
 
+#include "pattern/sweep.h"
+
 #define OVERLAP_S        (10 + LOG_TOUCHED_S) /* longer than a flow repeats a call */
 #define OVERLAP_REMOTE_S (60 + LOG_TOUCHED_S)
 #define NO_SLOT          LOG_SLOTS /* of the group's own partition */
@@ -44,23 +46,13 @@ _Noreturn void log_refuse_group(struct flow *flow)
                 SLICE_ARG(flow_text(flow, LOG_NAME)), SLICE_ARG(flow_text(flow, LOG_GROUP)));
 }
 
-void log_batch_get(struct flow *flow, struct slice tables)
-{
-    for (;;) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':{%A}}", tables);
-        if (!raw_count(flow->arena, raw_member(flow->arena, flow->reply.body, "UnprocessedKeys"))) return;
-        task_again(flow);
-    }
-}
-
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group)
 {
     struct slice name = flow_text(flow, LOG_NAME), item, log = SLICE_NONE, group_item = SLICE_NONE;
-    log_batch_get(flow, flow_compose(flow,
-                                     "%T:{'Keys':[{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}],"
-                                     "'ConsistentRead':true}",
-                                     &log_table, name, name, log_group_part(flow)));
-    raw_each (flow->arena, log_batch_items(flow, &log_table), &item)
+    struct slice keys = flow_compose(flow, "{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}", name, name,
+                                     log_group_part(flow));
+    struct item_batch batch = get_items_begin(flow, &log_table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item))
         *(item_says(flow->arena, item, "part", "log") ? &log : &group_item) = item;
     log_layout_read(flow, log, layout);
     group_read(flow, log_replay_finish(flow, group_item), group);
@@ -96,12 +88,9 @@ void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned co
     for (unsigned i = 0; i < count; i++)
         flow_put(flow, &keys, "%,{'group':%S,'partition':%S}", group,
                  log_partition_text(flow, partitions[i]));
-    struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_positions,
-                                        buf_view(&keys));
-    buf_free(&keys);
-    log_batch_get(flow, request);
+    struct item_batch batch = get_items_begin(flow, &log_positions, arena_take(flow->arena, &keys), READ_FRESH);
     for (unsigned i = 0; i < count; i++) items[i] = SLICE_NONE;
-    raw_each (flow->arena, log_batch_items(flow, &log_positions), &item) {
+    while (get_items_next(flow, &batch, &item)) {
         int64_t partition = log_key_number(item_text(flow->arena, item, "partition"));
         for (unsigned i = 0; i < count; i++)
             if (partitions[i] == partition) items[i] = item;
@@ -147,13 +136,10 @@ void log_scan_check(struct flow *flow, struct log_scan *scan)
                  candidate->position + 1);
         candidate->news = LOG_READ;
     }
-    bool has_keys = keys.len > 0;
-    struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ProjectionExpression':'#chain, #n',%#}",
-                                        &log_events, buf_view(&keys));
-    buf_free(&keys);
-    if (!has_keys) return;
-    log_batch_get(flow, request);
-    raw_each (flow->arena, log_batch_items(flow, &log_events), &page) {
+    if (!keys.len) return;
+    struct item_batch batch = get_items_begin(flow, &log_events, arena_take(flow->arena, &keys),
+                                          ",'ProjectionExpression':'#chain, #n',%#");
+    while (get_items_next(flow, &batch, &page)) {
         int64_t partition = log_key_number(item_text(flow->arena, page, "chain"));
         for (unsigned i = 0; i < scan->count; i++) /* a seal has no events */
             if (scan->candidates[i].partition == partition && item_int(flow->arena, page, "n", 0))

@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "pattern/listing.h"
-#include "pattern/slots.h"
+#include "pattern/sweep.h"
 
 #define OLD_MS       (2 * NAMES_FRESH_MS)
 #define THINGS_BATCH LIMIT_BATCH_GET_KEYS
@@ -75,14 +75,6 @@ static struct listing *entries_read(struct flow *flow, const struct names *names
     return listing;
 }
 
-static void take_thing(struct flow *flow, const struct names *names, const struct listing *page,
-                       struct slice item, struct slice *things)
-{
-    struct slice name = slice_from(item_text(flow->arena, item, names->key), names->begin.len);
-    for (int64_t i = 0; i < page->count; i++)
-        if (slice_equal(name, page->entries[i].order)) things[i] = item;
-}
-
 /* The items of some things, THINGS_BATCH at the most. */
 static void things_get(struct flow *flow, const struct names *names, const struct listing *page,
                        int64_t first, struct slice *things)
@@ -94,15 +86,11 @@ static void things_get(struct flow *flow, const struct names *names, const struc
                                 arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(names->begin),
                                              SLICE_ARG(page->entries[i].order)),
                                 names->part ? flow_compose(flow, names->part) : SLICE(""));
-    struct slice left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", names->table, keys);
-    for (;;) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
-        raw_each (flow->arena, raw_first(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses")),
-                  &item)
-            take_thing(flow, names, page, item, things);
-        left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
-        if (!raw_count(flow->arena, left)) return;
-        task_again(flow);
+    struct item_batch batch = get_items_begin(flow, names->table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item)) {
+        struct slice name = slice_from(item_text(flow->arena, item, names->key), names->begin.len);
+        for (int64_t i = 0; i < page->count; i++)
+            if (slice_equal(name, page->entries[i].order)) things[i] = item;
     }
 }
 

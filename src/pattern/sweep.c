@@ -1,4 +1,4 @@
-/* The walk over what is due, and the removal of many items; see sweep.h. */
+/* The walk over what is due, and many items at once; see sweep.h. */
 #include "pattern/sweep.h"
 
 #include "base/fail.h"
@@ -35,6 +35,29 @@ bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry)
             walk->last_key = SLICE_NONE;
         }
         page_read(flow, walk);
+    }
+    return true;
+}
+
+struct item_batch get_items_begin(struct flow *flow, const struct flow_table *table, struct slice keys,
+                              const char *members)
+{
+    struct item_batch batch = {
+        .left = flow_compose(flow, "{%T:{'Keys':[%A]%A}}", table, keys, flow_compose(flow, members))};
+    raw_look_begin(&batch.page, flow->arena, SLICE_NONE);
+    return batch;
+}
+
+bool get_items_next(struct flow *flow, struct item_batch *batch, struct slice *item)
+{
+    while (!raw_look_next(&batch->page, NULL, item)) {
+        if (!raw_count(flow->arena, batch->left)) return false;
+        if (batch->is_further) task_again(flow);
+        batch->is_further = true;
+        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", batch->left);
+        batch->left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
+        raw_look_begin(&batch->page, flow->arena,
+                       raw_first(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses")));
     }
     return true;
 }
