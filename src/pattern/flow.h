@@ -262,6 +262,12 @@ void task_call(struct flow *flow, const char *operation, const char *format, ...
               "{'TableName':%T,'KeyConditionExpression':'" condition "'" members                             \
               ",%#,'ExpressionAttributeValues':{" values "}}",                                               \
               __VA_ARGS__)
+/* A DeleteItem of a key, on a condition. */
+#define task_delete(flow, condition, values, ...)                                                            \
+    task_call(flow, "DeleteItem",                                                                            \
+              "{'TableName':%T,'Key':%A,'ConditionExpression':'" condition                                   \
+              "',%#,'ExpressionAttributeValues':{" values "}}",                                              \
+              __VA_ARGS__)
 /* Members of a request that reads: as it is now; the last item only; behind this key, where it is there. */
 #define READ_FRESH ",'ConsistentRead':true"
 #define QUERY_LAST ",'ScanIndexForward':false,'Limit':1"

@@ -430,11 +430,9 @@ static void check_rules(struct flow *flow, struct group *group, struct add *add)
         return;
     }
     /* they are forgotten: nothing happened, unless others came */
-    task_call(
-        flow, "DeleteItem",
-        "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :open and #count = :one and #last = :id',%#,"
-        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':one':%N,':id':%S}}",
-        &group_table, group_key(flow, group, add->generation), (int64_t)(1 + add->more_count), last->id);
+    task_delete(flow, "#state = :open and #count = :one and #last = :id",
+                "':open':{'S':'OPEN'},':one':%N,':id':%S", &group_table,
+                group_key(flow, group, add->generation), (int64_t)(1 + add->more_count), last->id);
     if (flow_failed(flow)) return;
     refuse_no_rules(flow, group, add);
     for (size_t i = 0; i < add->more_count; i++) refuse_no_rules(flow, group, &add->more[i]);

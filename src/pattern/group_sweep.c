@@ -36,10 +36,8 @@ static void remove_marked(struct flow *flow, const struct group *group)
         task_query(flow, "#part = :part", ",'ProjectionExpression':'#part, #id','Limit':%d" READ_FRESH,
                    "':part':%S", &group_events_table, (int64_t)SWEEP_REMOVED, group->spilled);
     } while (delete_listed(flow, &group_events_table));
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"
-              "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}}}",
-              &group_table, group_key(flow, group, group->generation));
+    task_delete(flow, "#state = :deleting", "':deleting':{'S':'DELETING'}", &group_table,
+                group_key(flow, group, group->generation));
     flow_wake(flow, group_topic(group));
 }
 
@@ -151,10 +149,8 @@ static void bury(struct flow *flow, struct slice name, struct slice rules, int64
                    group_slot_at(flow, name, slot));
         if (raw_count(flow->arena, flow_items(flow))) return;
     }
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{'name':%S},'ConditionExpression':'#forgotten = :forgotten',%#,"
-              "'ExpressionAttributeValues':{':forgotten':%N}}",
-              &group_rules_table, name, forgotten_ms);
+    task_delete(flow, "#forgotten = :forgotten", "':forgotten':%N", &group_rules_table,
+                flow_compose(flow, "{'name':%S}", name), forgotten_ms);
 }
 
 static void sweep_name(struct flow *flow, struct slice rules)

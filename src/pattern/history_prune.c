@@ -167,10 +167,8 @@ static void end_walk(struct flow *flow, const struct prune *prune)
 {
     for (const struct rule *rule = prune->rules; rule; rule = rule->next)
         if (rule->deleted.data && slice_compare(rule->deleted, prune->began) < 0)
-            task_call(flow, "DeleteItem",
-                      "{'TableName':%T,'Key':{'table':%S},'ConditionExpression':'#deleted = :deleted',%#,"
-                      "'ExpressionAttributeValues':{':deleted':%S}}",
-                      &history_settings_table, rule->name, rule->deleted);
+            task_delete(flow, "#deleted = :deleted", "':deleted':%S", &history_settings_table,
+                        flow_compose(flow, "{'table':%S}", rule->name), rule->deleted);
     task_call(flow, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'},'rests':%S}}",
               &history_settings_table, moment_text(flow->arena, flow->now_ms + rest_ms(flow, prune)));
 }

@@ -30,10 +30,7 @@ static void parts_delete(struct flow *flow)
     for (int64_t i = 0; i < job->branches; i++) part_delete(flow, LEVEL_BRANCH, i);
     for (int64_t i = 0; i < job_tallies(job); i++) part_delete(flow, LEVEL_TALLY, i);
     if (job->has_items) job_items_remove(flow);
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{'id':%S},'ConditionExpression':'#run = :run',%#,"
-              "'ExpressionAttributeValues':{':run':%S}}",
-              &job_table, job->id, job->run);
+    task_delete(flow, "#run = :run", "':run':%S", &job_table, job_key(flow), job->run);
     job_forget(flow);
     flow_wake(flow, job_topic(job->id));
 }

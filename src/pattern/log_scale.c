@@ -327,10 +327,7 @@ static void look_at(struct flow *flow, struct slice key)
     struct log_scale scale = log_scale_of(flow, log);
     if (!slice_equal(item_text(flow->arena, log, "id"), item_text(flow->arena, state, "id")) ||
         item_has(flow->arena, log, "deleted") || !scale.above) { /* nobody asks for it any more */
-        task_call(
-            flow, "DeleteItem",
-            "{'TableName':%T,'Key':%A,'ConditionExpression':'#id = :id',%#,'ExpressionAttributeValues':{':id':%A}}",
-            &log_heads, key, item_attribute(flow->arena, state, "id"));
+        task_delete(flow, "#id = :id", "':id':%A", &log_heads, key, item_attribute(flow->arena, state, "id"));
         return;
     }
     log_layout_read(flow, log, &layout);

@@ -99,10 +99,8 @@ static void entry_remove(struct flow *flow, struct slice entry)
 {
     int64_t entered_ms = item_int(flow->arena, entry, "entered", 0);
     if (flow->now_ms - entered_ms <= OLD_MS) return;
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{%A},'ConditionExpression':'#entered = :entered',%#,"
-              "'ExpressionAttributeValues':{':entered':%N}}",
-              &names_table, item_members(flow->arena, entry, "list name"), entered_ms);
+    task_delete(flow, "#entered = :entered", "':entered':%N", &names_table,
+                flow_compose(flow, "{%A}", item_members(flow->arena, entry, "list name")), entered_ms);
 }
 
 void names_list(struct flow *flow, struct names names, unsigned fields)

@@ -199,10 +199,14 @@ struct chain period_chain(struct flow *flow, const struct period *period, int64_
                           .recalled_ms = REMEMBERED_MS};
 }
 
+struct slice period_bucket_key(struct flow *flow, const struct period *period, int64_t start_ms)
+{
+    return flow_compose(flow, "{'period':%S,'bucket':%S}", period->name, moment_text(flow->arena, start_ms));
+}
+
 struct slice period_bucket_read(struct flow *flow, const struct period *period, int64_t start_ms)
 {
-    return task_get(flow, &period_buckets, "{'period':%S,'bucket':%S}", period->name,
-                    moment_text(flow->arena, start_ms));
+    return task_get(flow, &period_buckets, "%A", period_bucket_key(flow, period, start_ms));
 }
 
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms)

@@ -193,9 +193,7 @@ static void bucket_done(struct flow *flow, struct closing *closing)
     if (is_small) edit_set(flow, &edit, "events", "{'L':[%A]}", events_text(flow, closing));
     if (period->then.data) edit_set(flow, &edit, "then", "%S", period->then);
     edit_if(flow, &edit, "#state = :open", "':open':{'S':'OPEN'}");
-    if (!edit_write(flow, &edit, &period_buckets,
-                    flow_compose(flow, "{'period':%S,'bucket':%S}", period->name,
-                                 moment_text(flow->arena, closing->start_ms))))
+    if (!edit_write(flow, &edit, &period_buckets, period_bucket_key(flow, period, closing->start_ms)))
         return; /* another was faster */
     closing->closed++;
     flow_wake(flow, period_topic(period->name));
@@ -219,10 +217,8 @@ static bool bucket_close(struct flow *flow, struct closing *closing)
         if (!read_events(flow, closing)) return false;
         bucket_done(flow, closing);
     } else { /* who opened it has added nothing, and does so no more */
-        task_call(flow, "DeleteItem",
-                  "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConditionExpression':'#state = :open',%#,"
-                  "'ExpressionAttributeValues':{':open':{'S':'OPEN'}}}",
-                  &period_buckets, period->name, moment_text(flow->arena, closing->start_ms));
+        task_delete(flow, "#state = :open", "':open':{'S':'OPEN'}", &period_buckets,
+                    period_bucket_key(flow, period, closing->start_ms));
     }
     return true;
 }
