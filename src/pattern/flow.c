@@ -434,39 +434,30 @@ void flow_answer(struct flow *flow, int status, const char *format, ...)
     flow_finish(flow, status);
 }
 
-static void flow_vrefuse(struct flow *flow, struct slice members, int status, const char *code,
-                         const char *format, va_list args)
-{
-    struct slice sentence = arena_vprintf(flow->arena, format, args);
-    flow->content_type = SLICE_NONE;
-    flow->is_bare = false;
-    flow_answer(flow, status, "{'error':%s,'message':%s%[%?,%r%]}", slice_of(code), sentence, members.len > 0,
-                members);
-}
-
-void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    flow_vrefuse(flow, SLICE(""), status, code, format, args);
-    va_end(args);
-}
-
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    flow_vrefuse(flow, members, status, code, format, args);
+    struct slice sentence = arena_vprintf(flow->arena, format, args);
     va_end(args);
+    flow->content_type = SLICE_NONE;
+    flow->is_bare = false;
+    flow_answer(flow, status, "{'error':%s,'message':%s%[%?,%A%]}", slice_of(code), sentence, members.len > 0,
+                members);
 }
 
 /* ---- topics ---- */
 
+static uint64_t hash_three(struct slice a, struct slice b, struct slice c)
+{
+    uint64_t parts[3] = {hash_bytes(a), hash_bytes(b), hash_bytes(c)};
+    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+}
+
 uint64_t flow_topic(const char *kind, struct slice name, struct slice more)
 {
-    uint64_t parts[3] = {hash_bytes(slice_of(kind)), hash_bytes(name), hash_bytes(more)};
-    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+    return hash_three(slice_of(kind), name, more);
 }
 
 void flow_wake(struct flow *flow, uint64_t topic)
@@ -501,27 +492,21 @@ static struct slice name_begin(struct slice key)
     return (struct slice){key.data, len};
 }
 
-static uint64_t thing_hash(struct slice kind, struct slice hash, struct slice range)
-{
-    uint64_t parts[3] = {hash_bytes(kind), hash_bytes(hash), hash_bytes(range)};
-    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
-}
-
 uint64_t flow_thing(const char *kind, struct slice name)
 {
-    return thing_hash(slice_of(kind), name_begin(name), SLICE(""));
+    return hash_three(slice_of(kind), name_begin(name), SLICE(""));
 }
 
 uint64_t flow_item_thing(const struct flow_table *table, struct slice hash, struct slice range)
 {
-    return thing_hash(slice_of(table->name), hash, range);
+    return hash_three(slice_of(table->name), hash, range);
 }
 
 void flow_things_of(struct slice table, struct slice hash, struct slice range, uint64_t things[FLOW_THINGS])
 {
-    things[0] = thing_hash(kind_of_table(table), name_begin(hash), SLICE(""));
-    things[1] = thing_hash(table, hash, SLICE(""));
-    things[2] = thing_hash(table, hash, range.data ? range : SLICE(""));
+    things[0] = hash_three(kind_of_table(table), name_begin(hash), SLICE(""));
+    things[1] = hash_three(table, hash, SLICE(""));
+    things[2] = hash_three(table, hash, range.data ? range : SLICE(""));
 }
 
 /* ---- reading ---- */

@@ -304,8 +304,7 @@ void flow_answer(struct flow *flow, int status, const char *format, ...);
 void flow_finish(struct flow *flow, int status);
 /* {"error":code,"message":sentence}. The code is words with hyphens; further members by flow_refuse_with,
  * whose `members` ("'version':7", made by flow_compose) may be empty. */
-void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+#define flow_refuse(flow, ...) flow_refuse_with(flow, SLICE(""), __VA_ARGS__)
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* The same, and the task ends. */
