@@ -30,13 +30,6 @@ struct gathered_event {
 
 enum page_result { PAGE_TAKEN, PAGE_MISSING, PAGE_TOO_LARGE, PAGE_UNKNOWN };
 
-static struct slice no_header(const struct rest_call *call, struct slice name)
-{
-    (void)call;
-    (void)name;
-    return SLICE_NONE;
-}
-
 static void event_add(struct gathering *all, struct slice text)
 {
     if (all->count == all->capacity) {
@@ -55,12 +48,8 @@ static void event_add(struct gathering *all, struct slice text)
 static int get(const struct gathering *all, struct slice path, struct slice query, struct slice *body)
 {
     struct buf reply = {0};
-    struct rest_call call = {.method = SLICE("GET"),
-                             .path = path,
-                             .query = query,
-                             .header = no_header,
-                             .arena = all->arena,
-                             .reply = &reply};
+    struct rest_call call = {
+        .method = SLICE("GET"), .path = path, .query = query, .arena = all->arena, .reply = &reply};
     pattern_run(all->pattern, &call);
     *body = arena_take(all->arena, &reply);
     return call.status;

@@ -102,6 +102,11 @@ struct slice group_when(struct flow *flow, struct slice expression, struct slice
  * nothing that could be told here. `folds`: as they were sent. */
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values,
                              struct slice folds);
+/* What names consist of. */
+static inline bool group_is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 /* A word of the language, or what a group has anyway. */
 bool group_when_knows(struct slice word);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */

@@ -38,9 +38,7 @@ static bool is_name(struct slice text)
 {
     bool fits = text.len && text.len <= LIMIT_FOLD_NAME_BYTES &&
                 !(text.data[0] >= '0' && text.data[0] <= '9');
-    for (size_t i = 0; i < text.len; i++)
-        fits &= text.data[i] == '_' || (text.data[i] >= '0' && text.data[i] <= '9') ||
-                ((text.data[i] | 32) >= 'a' && (text.data[i] | 32) <= 'z');
+    for (size_t i = 0; i < text.len; i++) fits &= group_is_word(text.data[i]);
     return fits;
 }
 

@@ -76,9 +76,7 @@ static void take_values(struct flow *flow, struct put *put, struct slice values)
         refuse_rule(flow, "complete.when.values must be an object.");
     raw_each_member (flow->arena, values, &name, &value) {
         bool fits = name.len > 1 && name.data[0] == ':';
-        for (size_t i = 1; i < name.len; i++)
-            fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
-                    ((name.data[i] | 32) >= 'a' && (name.data[i] | 32) <= 'z');
+        for (size_t i = 1; i < name.len; i++) fits &= group_is_word(name.data[i]);
         if (!fits) refuse_rule(flow, "The names of complete.when.values are like \":least\".");
         map = flow_compose(flow, "%A%,%s:%J", map, slice_from(name, 1), value);
     }

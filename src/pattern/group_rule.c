@@ -13,11 +13,6 @@
 
 /* ---- conditions of users ---- */
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* It is put in parentheses among conditions of ours, inside a JSON string: it must not leave them. */
 static const char *when_fault(struct slice text)
 {
@@ -29,7 +24,7 @@ static const char *when_fault(struct slice text)
         if (c == '(') depth++;
         if (c == ')' && --depth < 0) return "its parentheses do not match";
         if (c == '#' && ++words > WHEN_WORDS) return "it names more than 10 attributes";
-        if ((c == '#' || c == ':') && (i + 1 == text.len || !is_word(text.data[i + 1])))
+        if ((c == '#' || c == ':') && (i + 1 == text.len || !group_is_word(text.data[i + 1])))
             return "a word must follow # and :";
     }
     return depth ? "its parentheses do not match" : NULL;
@@ -59,7 +54,7 @@ static struct slice unwrapped(struct slice text)
 static bool begins_name(struct slice text, size_t at)
 {
     size_t before = at;
-    if (!is_word(text.data[at]) || (at && is_word(text.data[at - 1]))) return false;
+    if (!group_is_word(text.data[at]) || (at && group_is_word(text.data[at - 1]))) return false;
     while (before && (text.data[before - 1] == ' ' || text.data[before - 1] == '#')) before--;
     return !before || (text.data[before - 1] != '.' && text.data[before - 1] != ':');
 }
@@ -73,7 +68,7 @@ struct slice group_when(struct flow *flow, struct slice expression, struct slice
     for (size_t i = 0; i < expression.len; i++) {
         size_t len = 0;
         while (folds.data && begins_name(expression, i) && i + len < expression.len &&
-               is_word(expression.data[i + len]))
+               group_is_word(expression.data[i + len]))
             len++;
         const char *word = arena_printf(flow->arena, "%.*s", (int)len, expression.data + i).data;
         if (len && raw_member(flow->arena, folds, word).data) {

@@ -52,16 +52,13 @@ static void rule_take(struct flow *flow, struct prune *prune, struct slice item)
 {
     struct rule *rule = arena_new(flow->arena, struct rule);
     int64_t keep_s = item_int(flow->arena, item, "keep", 0);
-    struct buf table = {0};
     *rule = (struct rule){.versions = item_int(flow->arena, item, "versions", 0),
                           .name = item_text(flow->arena, item, "table"),
                           .deleted = item_text(flow->arena, item, "deleted"),
                           .next = prune->rules};
     if (keep_s) rule->cutoff = moment_text(flow->arena, flow->now_ms - keep_s * 1000);
     if (!keep_s && !rule->versions && !rule->deleted.data) return;
-    rest_encode(&table, rule->name);
-    buf_byte(&table, '/');
-    rule->table = arena_take(flow->arena, &table);
+    rule->table = flow_compose(flow, "%A/", rest_encoded(flow->arena, rule->name));
     prune->rules = rule;
 }
 

@@ -282,7 +282,6 @@ int64_t job_items_count(struct flow *flow); /* so far */
 void job_items_remove(struct flow *flow);
 /* Of a list in a request: refuses what cannot be stored; stores it, and tells the job its total. */
 void job_items_check(struct flow *flow, struct slice list);
-struct slice job_items_digest(struct flow *flow, struct slice list);
 void job_items_put(struct flow *flow, struct slice list);
 void job_source_check(struct flow *flow, struct slice source);
 bool job_reads_table(struct flow *flow); /* its items come from one */

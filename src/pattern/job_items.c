@@ -5,7 +5,6 @@
  * as JSON lines, as many calls as it takes, or from a table, which a server reads page by page; a page of these has a
  * note with the key behind which the table goes on. A seal ends them, and then the job is told its total. So whoever is
  * interrupted goes on behind the last page, and nothing is there twice. */
-#include "base/hash.h"
 #include "pattern/chain.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
@@ -143,11 +142,6 @@ static void items_end(struct flow *flow)
 }
 
 /* ---- a list in the PUT ---- */
-
-struct slice job_items_digest(struct flow *flow, struct slice list)
-{
-    return arena_printf(flow->arena, "%016llx", (unsigned long long)hash_bytes(list));
-}
 
 static struct items list_of(struct flow *flow, struct slice list)
 {

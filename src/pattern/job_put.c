@@ -12,6 +12,7 @@
 #include "pattern/job.h"
 #include "pattern/pattern.h"
 #include "pattern/rows.h"
+#include "pattern/tokens.h"
 
 #define NAMES_MOST 100000
 #define LEAF_BYTES                                                                                           \
@@ -420,7 +421,7 @@ void job_put(struct flow *flow)
     if (flow_given(flow, PUT_ITEMS)) {
         job_items_check(flow, flow_text(flow, PUT_ITEMS));
         put.source = SLICE("list");
-        put.digest = job_items_digest(flow, flow_text(flow, PUT_ITEMS));
+        put.digest = token_digest(flow, flow_text(flow, PUT_ITEMS));
     }
     parent_check(flow, &put);
     if (is_set && flow_given(flow, PUT_TASKS)) refuse_request(flow, "Named tasks have the layout tree.");

@@ -14,8 +14,6 @@
  * Who waits stands in a line. When the lease becomes free the first takes it; who stands behind others takes
  * it after GRACE_MS for each of them, since those seem to have gone, and they lose their place. A place whose
  * time is over counts for nothing. */
-#include <stdio.h>
-
 #include "calendar/calendar.h"
 #include "pattern/edit.h"
 #include "pattern/hold.h"
@@ -536,8 +534,7 @@ static struct slice seat_release(struct flow *flow, int64_t fence, struct slice 
 static bool is_given_back(struct flow *flow, struct slice item, int64_t fence)
 {
     struct slice seats = item_content(flow->arena, item, "seats");
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)fence);
+    const char *name = arena_printf(flow->arena, "%lld", (long long)fence).data;
     return seats.data && fence <= hold_of(flow, item).fence && !raw_member(flow->arena, seats, name).data;
 }
 

@@ -69,13 +69,6 @@ const struct flow_table log_parked = {"log-parked", FLOW_KEYS("group", "event"),
 
 /* ---- keys and texts ---- */
 
-struct slice log_encoded(struct flow *flow, struct slice name)
-{
-    struct buf out = {0};
-    rest_encode(&out, name);
-    return arena_take(flow->arena, &out);
-}
-
 /* "LOG/ID/", and what comes behind it. Every append makes one. */
 static struct slice key_make(struct flow *flow, const struct log_layout *layout, const char *kind,
                              int64_t number, struct slice group)
@@ -110,8 +103,8 @@ int64_t log_key_number(struct slice key)
 
 struct slice log_group_key(struct flow *flow)
 {
-    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_NAME))),
-                        SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_GROUP))));
+    return flow_compose(flow, "%A/%A", rest_encoded(flow->arena, flow_text(flow, LOG_NAME)),
+                        rest_encoded(flow->arena, flow_text(flow, LOG_GROUP)));
 }
 
 struct slice log_hex(struct flow *flow, uint64_t hash)

@@ -78,8 +78,6 @@ struct drive_thing log_drive_thing(struct flow *flow, struct slice group);
 
 /* ---- log.c: keys and texts ---- */
 
-/* A name, percent-encoded. */
-struct slice log_encoded(struct flow *flow, struct slice name);
 /* Key of a partition's head and events, and of a slot: "LOG/ID/7"; of LOG_PARKED "LOG/ID/parked/GROUP". */
 struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition);
 /* Its number; LOG_PARKED where it has none. */
@@ -124,6 +122,8 @@ struct log_end {
     struct slice seal;
 };
 struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
+/* The last number; it may be a little behind. 0: there is none. */
+int64_t log_last_number(struct flow *flow, const struct log_layout *layout, int64_t partition);
 
 /* Reads events one after the other, without those that have ended by their age:
  *     struct log_reader reader = {.layout = &layout, .partition = 3, .from = 17, .most = 100};

@@ -26,7 +26,8 @@ static bool group_remove(struct flow *flow, struct slice id, struct slice name)
     static const char query[] =
         "'KeyConditionExpression':'#group = :key','ProjectionExpression':'#group, %r',%#,"
         "'ExpressionAttributeValues':{':key':%S}";
-    struct slice code = log_encoded(flow, name), log = log_encoded(flow, flow_text(flow, LOG_NAME));
+    struct slice code = rest_encoded(flow->arena, name),
+                 log = rest_encoded(flow->arena, flow_text(flow, LOG_NAME));
     struct drive_thing thing = log_drive_thing(flow, name);
     drive_remove(flow, &thing); /* first: who is called would make it anew */
     struct slice key = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log), SLICE_ARG(code));
@@ -99,7 +100,7 @@ void log_delete_begin(struct flow *flow)
         flow_rewind(flow, mark);
         task_query(flow, "#slot = :slot", ",'IndexName':'news','Limit':%d", "':slot':%S", &log_heads,
                    (int64_t)LOG_PAGE,
-                   arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_encoded(flow, name)),
+                   arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(rest_encoded(flow->arena, name)),
                                 SLICE_ARG(id), (long long)slot));
         struct slice keys[LOG_PAGE];
         size_t count = 0;

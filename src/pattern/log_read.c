@@ -247,15 +247,6 @@ static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
     return log_read_event(flow, &event) ? event.sequence : INT64_MAX;
 }
 
-/* The last number; it may be a little behind. 0: nothing is left. */
-static int64_t last_number(struct flow *flow, const struct log_scan *scan, int64_t partition)
-{
-    task_query(flow, "#chain = :chain", ",'ProjectionExpression':'#first, #n'" QUERY_LAST, "':chain':%S",
-               &log_events, log_key(flow, &scan->layout, partition));
-    struct slice page = raw_first(flow->arena, flow_items(flow));
-    return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
-}
-
 static int64_t count_parked(struct flow *flow)
 {
     int64_t total = 0, count;
@@ -285,7 +276,7 @@ void log_lag_begin(struct flow *flow)
             if (at->position < 0)
                 at->position = log_position_before(flow, &scan->layout, at->partition, scan->group.since_ms);
             int64_t first = first_unread(flow, scan, at);
-            int64_t last = last_number(flow, scan, at->partition);
+            int64_t last = log_last_number(flow, &scan->layout, at->partition);
             if (last < first) continue;
             total += last - first + 1;
             if (shown++ >= LAG_MOST) continue;

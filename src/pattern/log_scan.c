@@ -14,9 +14,6 @@
  * pause; an index on AWS follows its table; clocks differ). Replays lower marks and raise the group's turn; a
  * mark is only written on the turn that the walk has seen. */
 #include "pattern/log.h"
-
-#include <stdio.h>
-
 #include "pattern/sweep.h"
 
 #define OVERLAP_S        (10 + LOG_TOUCHED_S) /* longer than a flow repeats a call */
@@ -76,8 +73,7 @@ int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_
 
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot)
 {
-    char name[16];
-    snprintf(name, sizeof name, "mark%d", (int)slot);
+    const char *name = arena_printf(flow->arena, "mark%d", (int)slot).data;
     return item_int(flow->arena, group->item, name, group->since_ms / 1000 - LOG_TOUCHED_S);
 }
 

@@ -35,12 +35,8 @@ enum { NAME, KEY };
 
 static struct slice id_of(struct flow *flow)
 {
-    struct buf name = {0};
-    rest_encode(&name, flow_text(flow, NAME));
-    struct slice id = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(buf_view(&name)),
-                                   SLICE_ARG(flow_text(flow, KEY)));
-    buf_free(&name);
-    return id;
+    return flow_compose(flow, "%A/%A", rest_encoded(flow->arena, flow_text(flow, NAME)),
+                        flow_text(flow, KEY));
 }
 
 static struct held held_of(struct flow *flow)
