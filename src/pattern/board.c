@@ -228,13 +228,7 @@ static struct slice told_in_list(struct flow *flow, struct slice last)
     return flow_compose(flow, "%[,'last':%s%]", item_text(flow->arena, last, "time"));
 }
 
-static void list_boards(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("board"), "boards", "name", "board", .children = &boards, .tell = told_in_list},
-        0);
-}
+NAMES_LIST(list_boards, SLICE("board"), "boards", "name", "board", .children = &boards, .tell = told_in_list)
 
 /* ---- rows ---- */
 

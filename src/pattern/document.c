@@ -365,12 +365,7 @@ static void list_documents(struct flow *flow)
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "key"));
 }
 
-static void list_collections(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("collection"), "collections", "name", "collection", .children = &documents}, 0);
-}
+NAMES_LIST(list_collections, SLICE("collection"), "collections", "name", "collection", .children = &documents)
 
 /* ---- rows ---- */
 

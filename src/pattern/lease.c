@@ -577,12 +577,7 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
     return flow_compose(flow, ",'held':%b,%r", (int)is_full(flow, item, &seats), holder_members(flow, item));
 }
 
-static void list_leases(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("lease"), "leases", "name", "name", .table = &leases, .tell = told_in_list}, 0);
-}
+NAMES_LIST(list_leases, SLICE("lease"), "leases", "name", "name", .table = &leases, .tell = told_in_list)
 
 static void show_lease(struct flow *flow)
 {

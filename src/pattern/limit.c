@@ -195,12 +195,7 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
                         item_int(flow->arena, item, "burst", 1));
 }
 
-static void list_limits(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("limit"), "limits", "name", "name", .table = &limits, .tell = told_in_list}, 0);
-}
+NAMES_LIST(list_limits, SLICE("limit"), "limits", "name", "name", .table = &limits, .tell = told_in_list)
 
 /* ---- rows ---- */
 

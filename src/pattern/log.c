@@ -388,13 +388,8 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
     return arena_take(flow->arena, &out);
 }
 
-static void list_logs(struct flow *flow)
-{
-    names_list(flow,
-               (struct names){SLICE("log"), "logs", "log", "log", .table = &log_table,
-                              .part = ",'part':{'S':'log'}", .tell = told_in_list},
-               0);
-}
+NAMES_LIST(list_logs, SLICE("log"), "logs", "log", "log", .table = &log_table, .part = ",'part':{'S':'log'}",
+           .tell = told_in_list)
 
 /* ---- consumers that the server calls ---- */
 

@@ -51,5 +51,11 @@ struct names {
 };
 /* A page. `fields`: where those of FIELDS_NAMES begin. */
 void names_list(struct flow *flow, struct names names, unsigned fields);
+/* A row's function that lists them: NAMES_LIST(list_limits, SLICE("limit"), "limits", "name", "name", ...). */
+#define NAMES_LIST(function, ...)                                                                            \
+    static void function(struct flow *flow)                                                                  \
+    {                                                                                                        \
+        names_list(flow, (struct names){__VA_ARGS__}, 0);                                                    \
+    }
 
 #endif

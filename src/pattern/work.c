@@ -347,13 +347,8 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
     return flow_compose(flow, ",%A", settings_members(flow, is_unit ? SLICE_NONE : item));
 }
 
-static void list_queues(struct flow *flow)
-{
-    names_list(flow,
-               (struct names){SLICE("work"), "queues", "queue", "queue", .table = &work_settings_table,
-                              .children = &work_table, .tell = told_in_list},
-               0);
-}
+NAMES_LIST(list_queues, SLICE("work"), "queues", "queue", "queue", .table = &work_settings_table,
+           .children = &work_table, .tell = told_in_list)
 
 /* ---- again, or away ---- */
 
