@@ -272,8 +272,8 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth);
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group);
 /* Positions of partitions, in their order; SLICE_NONE where there is none. */
 void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned count, struct slice *items);
-/* The position's item, which a consumer holds while it works. */
-struct held log_position(struct flow *flow, int64_t partition);
+/* The key of a position's item, which a consumer holds while it works. */
+struct slice log_position(struct flow *flow, int64_t partition);
 /* A position as it was read, but for what is left to do of parking an event of it (log_ack.c). */
 struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition,
                              struct slice item);

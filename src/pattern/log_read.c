@@ -108,30 +108,29 @@ static void read_events(struct flow *flow, const struct log_layout *layout,
 static bool lease_write(struct flow *flow, const struct log_group *group,
                         const struct log_candidate *candidate, struct given *given)
 {
-    static const char set[] = ", #lease = :lease, #given = :given, #page = :page, #position = :position, "
-                              "#generation = :generation, #turn = :turn";
     struct slice item = candidate->item, owner = flow_text(flow, READ_OWNER);
     struct slice seen = item_attribute(flow->arena, item, "position");
-    struct held held = log_position(flow, candidate->partition);
     int64_t lease_ms = flow_int_or(flow, READ_FOR, LOG_LEASE_USUAL_MS);
-    bool is_leased;
-    struct hold_also also = {
-        .set = slice_of(set),
-        .condition = flow_compose(
-            flow, " and %r and (attribute_not_exists(#generation) or #generation <= :generation)",
-            seen.data ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)")),
-        .values = flow_compose(
-            flow,
-            ",':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N%[,':seen':%A%]",
-            lease_ms, given->last, given->page, candidate->position, group->generation, group->turn, seen)};
-    if (hold_state(flow, item, owner) == HOLD_IS_MINE &&
-        attribute_int(flow->arena, seen, -1) == candidate->position) {
-        also.values = flow_compose(flow, "%A,':until':%N", also.values, hold_until_ms(flow, lease_ms));
-        is_leased = hold_act(flow, &held, hold_of(flow, item).fence,
-                             arena_printf(flow->arena, "SET #until = :until%s", set), &also);
+    bool keeps_fence = hold_state(flow, item, owner) == HOLD_IS_MINE &&
+                       attribute_int(flow->arena, seen, -1) == candidate->position;
+    struct edit edit = {0};
+    if (keeps_fence) {
+        edit_set(flow, &edit, "until", "%N", hold_until_ms(flow, lease_ms));
+        edit_if(flow, &edit, HOLD_ACT, "':fence':%N", hold_of(flow, item).fence);
     } else {
-        is_leased = hold_take(flow, &held, owner, lease_ms, HOLD_FREE_OR_MINE, &also);
+        hold_take(flow, &edit, owner, lease_ms, HOLD_FREE_OR_MINE);
     }
+    edit_put(flow, &edit, EDIT_SET,
+             "#lease = :lease, #given = :given, #page = :page, #position = :position, "
+             "#generation = :generation, #turn = :turn",
+             "':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N", lease_ms,
+             given->last, given->page, candidate->position, group->generation, group->turn);
+    edit_if(flow, &edit, "(attribute_not_exists(#generation) or #generation <= :generation)", NULL);
+    if (seen.data)
+        edit_if(flow, &edit, "#position = :seen", "':seen':%A", seen);
+    else
+        edit_if(flow, &edit, "attribute_not_exists(#position)", NULL);
+    bool is_leased = edit_write(flow, &edit, &log_positions, log_position(flow, candidate->partition));
     given->item = flow_item(flow);
     return is_leased;
 }

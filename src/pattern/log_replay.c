@@ -78,8 +78,7 @@ static void group_get(struct flow *flow, struct log_layout *layout, struct log_g
 static void replay_carry_out(struct flow *flow, struct slice group)
 {
     struct slice redo = item_content(flow->arena, group, "redo");
-    struct held held = log_position(flow, item_int(flow->arena, redo, "partition", 0));
-    edit_item(flow, held.table, held.key,
+    edit_item(flow, &log_positions, log_position(flow, item_int(flow->arena, redo, "partition", 0)),
               SLICE("SET #position = :position, #generation = :generation, #replayed = :turn, #fence = "
                     "if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn"),
               SLICE("attribute_not_exists(#replayed) or #replayed < :turn"),

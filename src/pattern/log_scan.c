@@ -55,11 +55,10 @@ void log_group_get(struct flow *flow, struct log_layout *layout, struct log_grou
     group_read(flow, log_replay_finish(flow, group_item), group);
 }
 
-struct held log_position(struct flow *flow, int64_t partition)
+struct slice log_position(struct flow *flow, int64_t partition)
 {
-    return (struct held){&log_positions,
-                         flow_compose(flow, "{'group':%S,'partition':%S}", log_group_key(flow),
-                                      log_partition_text(flow, partition))};
+    return flow_compose(flow, "{'group':%S,'partition':%S}", log_group_key(flow),
+                        log_partition_text(flow, partition));
 }
 
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,

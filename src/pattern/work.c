@@ -357,13 +357,12 @@ static const struct field unit_fields[] = {FIELD_WORK_QUEUE, FIELD_WORK_ID};
 static void retry_unit(struct flow *flow)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :ready, #slot = :slot, #due = :now, "
-        "#attempts = :zero REMOVE #dead, #expires, #finished','ConditionExpression':'#state = :dead',%#,"
-        "'ExpressionAttributeValues':{':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
-        "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
-        &work_table, work_key(flow, id), work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
+    edit_item(flow, &work_table, work_key(flow, id),
+              SLICE("SET #state = :ready, #slot = :slot, #due = :now, #attempts = :zero "
+                    "REMOVE #dead, #expires, #finished"),
+              SLICE("#state = :dead"),
+              "':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,':zero':{'N':'0'}",
+              work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
     struct slice unit = work_found(flow);
     if (!unit.data) work_refuse_unknown(flow);
     if (item_says(flow->arena, unit, "state", "READY")) { /* by this call, or before */
@@ -377,15 +376,13 @@ static void retry_unit(struct flow *flow)
 
 static void delete_unit(struct flow *flow)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #expires = :expires REMOVE #state, #slot, #due, #dead, "
-        "#owner, #until, #attempts, #data, #progress, #step, #result, #error, #submitted, #finished, #limit, "
-        "#backoff, #lease, #keep, #then','ConditionExpression':'attribute_exists(#state) and " HOLD_FREE
-        "',%#,"
-        "'ExpressionAttributeValues':{':expires':%N,':now':%N},%O}",
-        &work_table, work_key(flow, flow_text(flow, WORK_ID)), flow->now_ms / 1000 + DELETED_S, flow->now_ms);
-    if (!flow_failed(flow))
+    if (edit_item(
+            flow, &work_table, work_key(flow, flow_text(flow, WORK_ID)),
+            SLICE("SET #expires = :expires REMOVE #state, #slot, #due, #dead, #owner, #until, #attempts, "
+                  "#data, #progress, #step, #result, #error, #submitted, #finished, #limit, #backoff, "
+                  "#lease, #keep, #then"),
+            SLICE("attribute_exists(#state) and " HOLD_FREE), "':expires':%N,':now':%N",
+            flow->now_ms / 1000 + DELETED_S, flow->now_ms))
         flow_answer(flow, 200, "{'deleted':true}");
     else if (work_found(flow).data)
         flow_refuse(flow, 409, "claimed", "Somebody works at this unit.");
