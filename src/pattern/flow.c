@@ -210,13 +210,15 @@ static enum verdict verdict_of(struct flow *flow, bool sees_error)
     return makes_tables ? CALL_LACKS_TABLES : CALL_REFUSED;
 }
 
-/* Makes the call that was composed until its reply is for the task. */
-static void call_make(struct flow *flow, const char *operation, const char *format, va_list args,
-                      bool sees_error)
+/* Makes the call until its reply is for the task. */
+void flow_call(struct flow *flow, bool sees_error, const char *operation, const char *format, ...)
 {
     struct buf out = {0};
+    va_list args;
     buf_reserve(&out, 512);
+    va_start(args, format);
     flow_vcompose(flow, &out, format, args);
+    va_end(args);
     struct slice call = cost_ask(flow, slice_of(operation), buf_view(&out));
     buf_free(&out);
     for (unsigned attempts = 0;;) {
@@ -302,22 +304,6 @@ void flow_abandon(struct flow *flow, int64_t now_ms)
         task_resume(flow);
     else
         flow_drop(flow);
-}
-
-void task_call(struct flow *flow, const char *operation, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    call_make(flow, operation, format, args, false);
-    va_end(args);
-}
-
-void task_try(struct flow *flow, const char *operation, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    call_make(flow, operation, format, args, true);
-    va_end(args);
 }
 
 struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...)
@@ -476,10 +462,9 @@ void flow_wake_kin_at(struct flow *flow, uint64_t kin, int64_t at_ms)
 /* The word that all tables of a pattern begin with: "job" of jobs and job-parts. */
 static struct slice kind_of_table(struct slice table)
 {
-    const char *hyphen = table.len ? memchr(table.data, '-', table.len) : NULL;
-    if (hyphen) table.len = (size_t)(hyphen - table.data);
-    if (table.len && table.data[table.len - 1] == 's') table.len--;
-    return table;
+    struct slice kind = slice_cut(&table, '-');
+    if (kind.len && kind.data[kind.len - 1] == 's') kind.len--;
+    return kind;
 }
 
 /* Keys of further tables begin with the name as rest_encode writes it, and a slash. So that both forms are the

@@ -254,7 +254,10 @@ void flow_rewind(struct flow *flow, struct arena_mark mark);
 /* ---- the same for tasks: each comes back when what was asked for has happened ---- */
 
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
-void task_call(struct flow *flow, const char *operation, const char *format, ...);
+#define task_call(flow, operation, ...) flow_call(flow, false, operation, __VA_ARGS__)
+/* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
+#define task_try(flow, operation, ...) flow_call(flow, true, operation, __VA_ARGS__)
+void flow_call(struct flow *flow, bool sees_error, const char *operation, const char *format, ...);
 /* A Query: the condition of its key, "#part = :part", further members of the request, and values of both,
  * "':part':%S". Their places are filled in this order, behind the table. */
 #define task_query(flow, condition, members, values, ...)                                                    \
@@ -274,8 +277,6 @@ void task_call(struct flow *flow, const char *operation, const char *format, ...
 #define READ_FROM  "%[,'ExclusiveStartKey':%A%]"
 /* The item of a key, "{'name':%S}", as it is now; SLICE_NONE: there is none. */
 struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...);
-/* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
-void task_try(struct flow *flow, const char *operation, const char *format, ...);
 void task_sleep(struct flow *flow, int64_t ms);
 /* Waits until the topic is woken, `until_ms` at the latest, or for no reason: look (flow_look), do not trust. Flows
  * wake topics; `thing` is for what others write. */

@@ -50,12 +50,10 @@ static _Noreturn void refuse_rule(struct flow *flow, const char *sentence)
 
 static void take_kinds(struct flow *flow, struct put *put, struct slice value)
 {
-    struct raw_look look;
     struct slice kind, kinds[GROUP_KINDS], list = SLICE("");
     size_t count = 0;
-    raw_look_begin(&look, flow->arena, value);
     if (raw_kind(value) != JSON_ARRAY) refuse_rule(flow, "complete.kinds must be an array of names.");
-    while (raw_look_next(&look, NULL, &kind)) {
+    raw_each (flow->arena, value, &kind) {
         struct slice text = raw_kind(kind) == JSON_STRING ? raw_text(flow->arena, kind) : SLICE_NONE;
         bool again = false;
         for (size_t i = 0; i < count; i++) again |= slice_equal(kinds[i], text);

@@ -121,14 +121,12 @@ static void finish_change(struct flow *flow, struct slice name, struct slice rul
 static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slot)
 {
     struct slice last_key = SLICE_NONE, entry;
-    struct raw_look page;
     for (unsigned pages = 0; pages < PAGES; pages++) {
         task_query(flow, "#slot = :slot", ",'IndexName':'due','Limit':%d" READ_FROM, "':slot':%S",
                    &group_table, (int64_t)PAGE, last_key, slot);
         last_key = flow_last_key(flow);
-        raw_look_begin(&page, flow->arena, flow_items(flow));
         struct arena_mark mark = arena_mark(flow->arena);
-        while (raw_look_next(&page, NULL, &entry)) {
+        raw_each (flow->arena, flow_items(flow), &entry) {
             int64_t due_ms = item_int(flow->arena, entry, "due", 0);
             if (due_ms > flow->now_ms) return due_ms;
             look_after(flow, name, entry);
@@ -185,7 +183,6 @@ static void sweep_groups(struct flow *flow)
     char after[NAME_BYTES]; /* the last name of the page before */
     size_t after_len = 0;
     do {
-        struct raw_look page;
         struct slice rules;
         flow_rewind(flow, start);
         task_call(flow, "Scan", "{'TableName':%T,'Limit':%d%[%?,'ExclusiveStartKey':{'name':%S}%]}",
@@ -193,9 +190,8 @@ static void sweep_groups(struct flow *flow)
         struct slice last = item_text(flow->arena, flow_last_key(flow), "name");
         after_len = last.len < NAME_BYTES ? last.len : NAME_BYTES;
         if (after_len) memcpy(after, last.data, after_len);
-        raw_look_begin(&page, flow->arena, flow_items(flow));
         struct arena_mark mark = arena_mark(flow->arena);
-        while (raw_look_next(&page, NULL, &rules)) {
+        raw_each (flow->arena, flow_items(flow), &rules) {
             sweep_name(flow, rules);
             flow_rewind(flow, mark);
         }

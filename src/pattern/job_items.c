@@ -64,11 +64,8 @@ static struct slice items_next(struct items *items)
     struct slice value;
     if (items->is_list) return raw_look_next(&items->look, NULL, &value) ? value : SLICE_NONE;
     while (items->text.len) {
-        const char *end = memchr(items->text.data, '\n', items->text.len);
-        value = (struct slice){items->text.data, end ? (size_t)(end - items->text.data) : items->text.len};
-        items->text = slice_from(items->text, value.len + (end != NULL));
+        value = slice_trim(slice_cut(&items->text, '\n'));
         items->line++;
-        value = slice_trim(value);
         if (value.len) return value;
     }
     return SLICE_NONE;

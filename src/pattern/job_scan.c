@@ -28,7 +28,8 @@ static void parts_read(struct flow *flow, int level, const int64_t *indices, uns
         buf_slice(&keys, job_part_key(flow, level, indices[i]));
         items[i] = SLICE_NONE;
     }
-    struct item_batch batch = get_items_begin(flow, &job_parts_table, arena_take(flow->arena, &keys), READ_FRESH);
+    struct item_batch batch = get_items_begin(flow, &job_parts_table, arena_take(flow->arena, &keys),
+                                              READ_FRESH);
     while (get_items_next(flow, &batch, &item)) {
         int64_t index = index_of(flow, item);
         for (unsigned i = 0; i < count; i++)

@@ -98,12 +98,10 @@ static struct slice told_until(struct flow *flow, int64_t until_ms)
 static void tell_grant(struct flow *flow, struct slice item, struct slice owner)
 {
     struct dynamo_hold mine = hold_of(flow, item);
-    struct raw_look look;
     struct slice name, seat;
     int64_t fence;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "seats"));
     if (item_has(flow->arena, item, "seats")) mine.fence = 0;
-    while (raw_look_next(&look, &name, &seat)) {
+    raw_each_member (flow->arena, item_content(flow->arena, item, "seats"), &name, &seat) {
         struct slice content = raw_member(flow->arena, seat, "M");
         if (!slice_equal(item_text(flow->arena, content, "owner"), owner) || !raw_int(name, &fence)) continue;
         if (fence > mine.fence)

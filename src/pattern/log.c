@@ -121,11 +121,11 @@ struct slice log_partition_text(struct flow *flow, int64_t partition)
 struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count)
 {
     struct slice list = SLICE(""), child;
-    struct raw_look look;
     *count = 0;
-    raw_look_begin(&look, flow->arena, raw_member(flow->arena, seal, "L"));
-    for (; raw_look_next(&look, NULL, &child); ++*count)
-        list = flow_compose(flow, "%r%,%s", list, raw_text(flow->arena, raw_member(flow->arena, child, "N")));
+    raw_each (flow->arena, raw_member(flow->arena, seal, "L"), &child) {
+        list = flow_compose(flow, "%A%,%s", list, attribute_text(flow->arena, child));
+        ++*count;
+    }
     return list;
 }
 

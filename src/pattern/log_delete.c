@@ -96,7 +96,6 @@ void log_delete_begin(struct flow *flow)
     struct arena_mark mark = arena_mark(flow->arena);
     for (; find_group(flow, &group); flow_rewind(flow, mark)) group_remove(flow, id, group);
     for (int64_t slot = 0; slot < slots;) {
-        struct raw_look look;
         flow_rewind(flow, mark);
         task_query(flow, "#slot = :slot", ",'IndexName':'news','Limit':%d", "':slot':%S", &log_heads,
                    (int64_t)LOG_PAGE,
@@ -104,9 +103,8 @@ void log_delete_begin(struct flow *flow)
                                 SLICE_ARG(id), (long long)slot));
         struct slice keys[LOG_PAGE];
         size_t count = 0;
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (count < LOG_PAGE && raw_look_next(&look, NULL, &item))
-            keys[count++] = item_text(flow->arena, item, "partition");
+        raw_each (flow->arena, flow_items(flow), &item)
+            if (count < LOG_PAGE) keys[count++] = item_text(flow->arena, item, "partition");
         qsort(keys, count, sizeof *keys,
               by_text); /* those that were touched in the same second have no order */
         for (size_t i = 0; i < count; i++) partition_remove(flow, keys[i]);

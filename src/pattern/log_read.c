@@ -53,16 +53,14 @@ static bool parents_are_read(struct flow *flow, const struct log_scan *scan,
     int64_t *partitions = arena_array(flow->arena, int64_t, count);
     int64_t *ends = arena_array(flow->arena, int64_t, count);
     struct slice *items = arena_array(flow->arena, struct slice, count), parent;
-    struct raw_look look;
     /* whoever had it on this turn has seen its parents read */
     if (!count ||
         (candidate->item.data && item_int(flow->arena, candidate->item, "turn", -1) == scan->group.turn))
         return true;
-    raw_look_begin(&look, flow->arena, candidate->parents);
-    for (; raw_look_next(&look, NULL, &parent); at++) {
+    raw_each (flow->arena, candidate->parents, &parent) {
         struct slice map = raw_member(flow->arena, parent, "M");
         partitions[at] = item_int(flow->arena, map, "partition", 0);
-        ends[at] = item_int(flow->arena, map, "end", 0);
+        ends[at++] = item_int(flow->arena, map, "end", 0);
     }
     log_positions_get(flow, partitions, count, items);
     for (unsigned i = 0; i < count; i++)

@@ -83,7 +83,8 @@ void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned co
     for (unsigned i = 0; i < count; i++)
         flow_put(flow, &keys, "%,{'group':%S,'partition':%S}", group,
                  log_partition_text(flow, partitions[i]));
-    struct item_batch batch = get_items_begin(flow, &log_positions, arena_take(flow->arena, &keys), READ_FRESH);
+    struct item_batch batch = get_items_begin(flow, &log_positions, arena_take(flow->arena, &keys),
+                                              READ_FRESH);
     for (unsigned i = 0; i < count; i++) items[i] = SLICE_NONE;
     while (get_items_next(flow, &batch, &item)) {
         int64_t partition = log_key_number(item_text(flow->arena, item, "partition"));
@@ -133,7 +134,7 @@ void log_scan_check(struct flow *flow, struct log_scan *scan)
     }
     if (!keys.len) return;
     struct item_batch batch = get_items_begin(flow, &log_events, arena_take(flow->arena, &keys),
-                                          ",'ProjectionExpression':'#chain, #n',%#");
+                                              ",'ProjectionExpression':'#chain, #n',%#");
     while (get_items_next(flow, &batch, &page)) {
         int64_t partition = log_key_number(item_text(flow->arena, page, "chain"));
         for (unsigned i = 0; i < scan->count; i++) /* a seal has no events */

@@ -40,7 +40,7 @@ bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry)
 }
 
 struct item_batch get_items_begin(struct flow *flow, const struct flow_table *table, struct slice keys,
-                              const char *members)
+                                  const char *members)
 {
     struct item_batch batch = {
         .left = flow_compose(flow, "{%T:{'Keys':[%A]%A}}", table, keys, flow_compose(flow, members))};
@@ -103,11 +103,10 @@ void put_items(struct flow *flow, const struct flow_table *table, const struct s
 
 size_t delete_listed(struct flow *flow, const struct flow_table *table)
 {
-    struct slice keys[SWEEP_REMOVED];
-    struct raw_look look;
+    struct slice keys[SWEEP_REMOVED], key;
     size_t count = 0;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (count < SWEEP_REMOVED && raw_look_next(&look, NULL, &keys[count])) count++;
+    raw_each (flow->arena, flow_items(flow), &key)
+        if (count < SWEEP_REMOVED) keys[count++] = key;
     if (count) delete_items(flow, table, keys, count);
     return count;
 }

@@ -42,7 +42,7 @@ struct item_batch {
     bool is_further;
 };
 struct item_batch get_items_begin(struct flow *flow, const struct flow_table *table, struct slice keys,
-                              const char *members);
+                                  const char *members);
 bool get_items_next(struct flow *flow, struct item_batch *batch, struct slice *item);
 
 /* BatchWriteItem; what the service does not get to is sent again. `requests`: of each table, as the call has them. */
