@@ -137,12 +137,9 @@ int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parke
     task_refuse(flow, 400, "bad-request", "partition must be the number of a partition, as text: \"0\".");
 }
 
-bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
-                struct slice values)
+struct slice log_item_key(struct flow *flow, struct slice part)
 {
-    edit_item(flow, &log_table, flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), part),
-              update, slice_of(condition), "%A", values);
-    return !flow_failed(flow);
+    return flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), part);
 }
 
 uint64_t log_topic(const struct flow *flow)
@@ -197,9 +194,7 @@ void log_layout_forget(struct flow *flow)
 void log_layout_get(struct flow *flow, struct log_layout *layout)
 {
     log_layout_forget(flow);
-    struct slice item = task_get(flow, &log_table, "{'log':%S,'part':{'S':'log'}}",
-                                 flow_text(flow, LOG_NAME));
-    log_layout_read(flow, item, layout);
+    log_layout_read(flow, task_get(flow, &log_table, "%A", LOG_KEY(flow)), layout);
     struct log_layout kept = *layout;
     kept.created = kept.change = SLICE_NONE;
     flow_remember(flow, layout_topic(flow), (struct slice){(const char *)&kept, sizeof kept});
@@ -350,21 +345,18 @@ static void put_begin(struct flow *flow)
                              "This log began with %lld partitions; split and merge change them.",
                              (long long)partitions);
         if (flow_given(flow, PUT_SCALE)) scale = log_scale_read(flow, flow_text(flow, PUT_SCALE), partitions);
-        if (keep_s && item_int(flow->arena, item, "keep", 0) != keep_s) {
-            /* Events that are appended from now on end by it; the others as they were told. */
-            if (!log_update(flow, SLICE("log"), SLICE("SET #keep = :keep"),
-                            "attribute_exists(#part) and attribute_not_exists(#deleted)",
-                            flow_compose(flow, "':keep':%N", keep_s)))
-                continue;
-            item = flow_item(flow);
-        }
+        /* Events that are appended from now on end by another `keep`; the others as they were told. */
+        bool keeps_other = keep_s && item_int(flow->arena, item, "keep", 0) != keep_s;
         struct slice setting = log_scale_attribute(flow, &scale);
-        if (flow_given(flow, PUT_SCALE) &&
-            !attribute_equal(flow->arena, item_attribute(flow->arena, item, "scale"), setting)) {
-            if (!log_update(flow, SLICE("log"), SLICE("SET #scale = :scale"),
-                            "attribute_exists(#part) and attribute_not_exists(#deleted)",
-                            flow_compose(flow, "':scale':%A", setting)))
-                continue;
+        bool scales_other = flow_given(flow, PUT_SCALE) &&
+                            !attribute_equal(flow->arena, item_attribute(flow->arena, item, "scale"),
+                                             setting);
+        if (keeps_other || scales_other) {
+            struct edit edit = {0};
+            if (keeps_other) edit_set(flow, &edit, "keep", "%N", keep_s);
+            if (scales_other) edit_set(flow, &edit, "scale", "%A", setting);
+            edit_if(flow, &edit, "attribute_exists(#part) and attribute_not_exists(#deleted)", NULL);
+            if (!edit_write(flow, &edit, &log_table, LOG_KEY(flow))) continue;
             item = flow_item(flow);
         }
         log_layout_forget(flow);

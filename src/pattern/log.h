@@ -92,9 +92,10 @@ struct slice log_partition_text(struct flow *flow, int64_t partition);
 struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count);
 /* The partition that a text means, also "parked" where it may; what is none ends the task with a refusal. */
 int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parked);
-/* Updates an item of the table of logs, by its part; false: the condition did not hold. `values`: "':a':{...}". */
-bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
-                struct slice values);
+/* The key of an item of the table of logs: of the log, by its part; of the log itself; of the group. */
+struct slice log_item_key(struct flow *flow, struct slice part);
+#define LOG_KEY(flow)       log_item_key(flow, SLICE("log"))
+#define LOG_GROUP_KEY(flow) log_item_key(flow, log_group_part(flow))
 /* Something was appended, or became free to be read. */
 uint64_t log_topic(const struct flow *flow);
 _Noreturn void log_refuse_partition(struct flow *flow, int64_t partition);

@@ -85,8 +85,8 @@ static int by_text(const void *a, const void *b)
 void log_delete_begin(struct flow *flow)
 {
     struct slice name = flow_text(flow, LOG_NAME), group, item;
-    if (!log_update(flow, SLICE("log"), SLICE("SET #deleted = :yes"), "attribute_exists(#partitions)",
-                    SLICE("\":yes\":{\"BOOL\":true}")))
+    if (!edit_item(flow, &log_table, LOG_KEY(flow), SLICE("SET #deleted = :yes"),
+                   SLICE("attribute_exists(#partitions)"), "':yes':{'BOOL':true}"))
         task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
     log_layout_forget(flow);
     struct slice id = item_text(flow->arena, flow_item(flow), "id");

@@ -232,7 +232,8 @@ bool log_scan_page(struct flow *flow, struct log_scan *scan)
 
 void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
 {
-    struct slice update = SLICE(""), values = SLICE("");
+    int64_t marks[LOG_SLOTS] = {0};
+    struct edit edit = {0};
     unsigned spared = 0;
     page_pass(scan);
     for (unsigned i = 0; i < scan->layout.slots; i++) {
@@ -242,14 +243,14 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
         if (mark_s > newest_s) mark_s = newest_s;
         if (!scan->slots[i].passed || mark_s <= log_mark(flow, &scan->group, i)) continue;
         spared += scan->slots[i].passed;
-        update = arena_printf(flow->arena, "%.*s%s #mark%u = :mark%u", SLICE_ARG(update),
-                              update.len ? "," : "SET", i, i);
-        values = flow_compose(flow, "%A,':mark%r':%N", values, arena_printf(flow->arena, "%u", i), mark_s);
+        marks[i] = mark_s;
     }
     if ((spared < worth || !spared) && !scan->parked_is_read) return;
-    if (scan->parked_is_read) update = flow_compose(flow, "%r REMOVE #again", update);
-    log_update(flow, log_group_part(flow), update, "#turn = :turn",
-               flow_compose(flow, "':turn':%N%r", scan->group.turn, values));
+    for (unsigned i = 0; i < LOG_SLOTS; i++)
+        if (marks[i]) edit_set(flow, &edit, arena_printf(flow->arena, "mark%u", i).data, "%N", marks[i]);
+    if (scan->parked_is_read) edit_put(flow, &edit, EDIT_REMOVE, "#again", NULL);
+    edit_if(flow, &edit, "#turn = :turn", "':turn':%N", scan->group.turn);
+    edit_write(flow, &edit, &log_table, LOG_GROUP_KEY(flow));
 }
 
 /* ---- by time ---- */
