@@ -102,19 +102,22 @@ struct slice drive_target(struct flow *flow, const char *name, unsigned field)
     return count ? text : SLICE_NONE;
 }
 
+struct slice drive_number(struct flow *flow, const struct drive_setting *setting, int64_t number)
+{
+    return setting->type == FIELD_BOOL ? flow_compose(flow, "{'BOOL':%b}", (int)(number != 0))
+                                       : flow_compose(flow, "%N", number);
+}
+
 static void setting_put(struct flow *flow, struct edit *edit, const struct drive_setting *setting, int field)
 {
-    bool is_given = field >= 0;
-    int64_t number = is_given ? flow_int(flow, (unsigned)field) : setting->otherwise;
     struct slice name = slice_of(setting->name);
-    struct slice value = setting->type == FIELD_BOOL ? flow_compose(flow, "{'BOOL':%b}", (int)(number != 0))
-                                                     : flow_compose(flow, "%N", number);
-    if (is_given)
-        edit_set(flow, edit, setting->name, "%A", value);
-    else if (number != DRIVE_NONE)
+    if (field >= 0)
+        edit_set(flow, edit, setting->name, "%A",
+                 drive_number(flow, setting, flow_int(flow, (unsigned)field)));
+    else if (setting->otherwise != DRIVE_NONE)
         edit_put(flow, edit, EDIT_SET,
-                 flow_compose(flow, "#%r = if_not_exists(#%r, :%r)", name, name, name).data, "':%r':%A", name,
-                 value);
+                 flow_compose(flow, "#%A = if_not_exists(#%A, :%A)", name, name, name).data, "':%A':%A", name,
+                 drive_number(flow, setting, setting->otherwise));
 }
 
 static bool is_any_given(const struct flow *flow, const struct drive_kind *kind)
