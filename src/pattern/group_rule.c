@@ -30,24 +30,17 @@ static const char *when_fault(struct slice text)
     return depth ? "its parentheses do not match" : NULL;
 }
 
-static struct slice trimmed(struct slice text)
-{
-    while (text.len && text.data[0] == ' ') text = slice_from(text, 1);
-    while (text.len && text.data[text.len - 1] == ' ') text.len--;
-    return text;
-}
-
 /* Without parentheses around the whole of it: the service does not take two pairs where one would do. */
 static struct slice unwrapped(struct slice text)
 {
     int64_t depth = 0;
-    text = trimmed(text);
+    text = slice_trim(text);
     if (text.len < 2 || text.data[0] != '(') return text;
     for (size_t i = 0; i < text.len; i++) {
         if (text.data[i] == '(') depth++;
         if (text.data[i] == ')' && --depth == 0 && i + 1 < text.len) return text;
     }
-    return trimmed((struct slice){text.data + 1, text.len - 2});
+    return slice_trim((struct slice){text.data + 1, text.len - 2});
 }
 
 /* A name that is not a part of another one. */

@@ -24,8 +24,7 @@ static void parts_read(struct flow *flow, int level, const int64_t *indices, uns
     struct buf keys = {0};
     struct slice item;
     for (unsigned i = 0; i < count; i++) {
-        if (i) buf_byte(&keys, ',');
-        buf_slice(&keys, job_part_key(flow, level, indices[i]));
+        flow_put(flow, &keys, "%,%A", job_part_key(flow, level, indices[i]));
         items[i] = SLICE_NONE;
     }
     struct item_batch batch = get_items_begin(flow, &job_parts_table, arena_take(flow->arena, &keys),

@@ -264,7 +264,7 @@ static void submit_units(struct flow *flow)
     }
     buf_text(flow->body, "{\"units\":[");
     for (size_t i = 0; i < count; i++) {
-        if (i) buf_byte(flow->body, ',');
+        flow_put(flow, flow->body, "%,");
         work_put(flow, told[i]);
     }
     buf_text(flow->body, "]}");
