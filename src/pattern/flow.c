@@ -167,11 +167,6 @@ void flow_refuse_call(struct flow *flow)
     dynamo_error(flow->reply.body, flow->arena, &name, &message);
     if (flow->reply.status == 0) {
         flow_refuse(flow, 503, "no-reply", "The database did not answer: %.*s", SLICE_ARG(message));
-    } else if (slice_equal(name, SLICE("UnknownOperationException"))) {
-        flow_refuse(flow, 501, "not-on-this-database",
-                    "The database has no %.*s, which this operation needs. ScyllaDB Alternator has no "
-                    "transactions; Amazon DynamoDB, DynamoDB Local and Quipu do.",
-                    SLICE_ARG(flow->operation));
     } else if (slice_equal(name, SLICE(DYNAMO_NOT_ISOLATED))) {
         flow_refuse(flow, 501, "not-isolated", "%.*s", SLICE_ARG(message));
     } else if (slice_contains(message, SLICE("size has exceeded")) ||
@@ -188,23 +183,11 @@ void flow_refuse_call(struct flow *flow)
 
 enum verdict { CALL_SETTLED, CALL_PASSES, CALL_LACKS_TABLES, CALL_REFUSED };
 
-/* In a cancelled transaction a conflict weighs more than a failed condition. The conditions of the item with the
- * conflict were not looked at, and whoever writes it may be half done: its other items are new already, which is why a
- * condition failed. A task takes what did not fail for what holds, so it is shown reasons only when all of them are
- * decided. */
 static enum verdict verdict_of(struct flow *flow, bool sees_error)
 {
-    struct slice error = flow->reply.error;
-    enum dynamo_fault fault = dynamo_fault(flow->reply.status, error);
+    enum dynamo_fault fault = dynamo_fault(flow->reply.status, flow->reply.error);
     if (fault == DYNAMO_FINE || fault == DYNAMO_CONDITION) return CALL_SETTLED;
-    bool may_pass = dynamo_fault_may_pass(fault) && flow->reply.status != 0;
-    if (fault == DYNAMO_CANCELLED) {
-        struct dynamo_cancellation why = dynamo_cancellation(flow->reply.body, flow->arena);
-        may_pass = why.may_pass && !why.is_refused;
-        if (why.has_failed && !why.may_pass && !why.is_refused) return CALL_SETTLED;
-    }
-    if (may_pass) return CALL_PASSES;
-    if (slice_equal(error, SLICE(DYNAMO_NO_TRANSACTIONS))) return CALL_REFUSED;
+    if (dynamo_fault_may_pass(fault) && flow->reply.status != 0) return CALL_PASSES;
     if (sees_error) return CALL_SETTLED;
     bool makes_tables = fault == DYNAMO_MISSING && flow->makes_tables && flow->table_count;
     return makes_tables ? CALL_LACKS_TABLES : CALL_REFUSED;

@@ -16,8 +16,7 @@
  *
  * What a step need not care about, because flow_next deals with it before the step sees a reply:
  *  - tables that do not exist are made (tables.c), and the call is repeated;
- *  - throttling, conflicts of transactions (also beside failed conditions) and faults of the service are
- *    repeated after a pause;
+ *  - throttling, conflicts with others' transactions and faults of the service are repeated after a pause;
  *  - everything else but success and a failed condition ends the flow with a clear error.
  * So a step sees success, or flow_failed(flow): the condition did not hold, and flow_item tells
  * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
@@ -210,8 +209,7 @@ struct slice flow_then(const struct flow *flow, unsigned field);
 /* The member ",'then':..." of an answer, as it was sent; empty where the item has none. */
 struct slice flow_then_member(struct flow *flow, struct slice item);
 
-/* The last call's condition did not hold: one ConditionalCheckFailed, or a cancelled transaction with at
- * least one among its reasons. */
+/* The last call's condition did not hold. */
 bool flow_failed(const struct flow *flow);
 /* The reply's Item or Attributes; after a failed condition with ALL_OLD, the item as it is. SLICE_NONE: none.
  */

@@ -80,8 +80,7 @@ int pattern_sweep(struct pattern *pattern, struct buf *reply)
         const struct flow *flow = server_sweep(pattern->server, sweep, &arena, reply, &caller.host);
         caller_see_through(pattern, &caller);
         sem_destroy(&caller.called);
-        bool is_unused = slice_equal(flow->reply.error, SLICE("ResourceNotFoundException")) ||
-                         slice_equal(flow->reply.error, SLICE(DYNAMO_NO_TRANSACTIONS));
+        bool is_unused = slice_equal(flow->reply.error, SLICE("ResourceNotFoundException"));
         if (flow->status != 200 && !is_unused)
             status = flow->status;
         else
