@@ -101,10 +101,8 @@ static void put_table(struct flow *flow, struct buf *out, const struct flow_tabl
     buf_slice(out, flow->world->prefix);
     buf_slice(out, slice_of(table->name));
     buf_byte(out, '"');
-    for (uint32_t i = 0; i < flow->table_count; i++)
-        if (flow->tables[i] == table) return;
-    ensure(flow->table_count < FLOW_TABLES);
-    flow->tables[flow->table_count++] = table;
+    ensure(!flow->table || flow->table == table);
+    flow->table = table;
 }
 
 struct flow_composer {
@@ -181,7 +179,7 @@ void flow_refuse_call(struct flow *flow)
     }
 }
 
-enum verdict { CALL_SETTLED, CALL_PASSES, CALL_LACKS_TABLES, CALL_REFUSED };
+enum verdict { CALL_SETTLED, CALL_PASSES, CALL_LACKS_TABLE, CALL_REFUSED };
 
 static enum verdict verdict_of(struct flow *flow, bool sees_error)
 {
@@ -189,8 +187,8 @@ static enum verdict verdict_of(struct flow *flow, bool sees_error)
     if (fault == DYNAMO_FINE || fault == DYNAMO_CONDITION) return CALL_SETTLED;
     if (dynamo_fault_may_pass(fault) && flow->reply.status != 0) return CALL_PASSES;
     if (sees_error) return CALL_SETTLED;
-    bool makes_tables = fault == DYNAMO_MISSING && flow->makes_tables && flow->table_count;
-    return makes_tables ? CALL_LACKS_TABLES : CALL_REFUSED;
+    bool makes_tables = fault == DYNAMO_MISSING && flow->makes_tables && flow->table;
+    return makes_tables ? CALL_LACKS_TABLE : CALL_REFUSED;
 }
 
 /* Makes the call until its reply is for the task. */
@@ -213,7 +211,7 @@ void flow_call(struct flow *flow, bool sees_error, const char *operation, const 
         case CALL_SETTLED:
             if (flow->looks_first) flow->makes_tables = true;
             flow->looks_first = false;
-            flow->table_count = 0;
+            flow->table = NULL;
             return;
         case CALL_PASSES:
             if (attempts++ == ATTEMPTS_MOST)
@@ -222,7 +220,7 @@ void flow_call(struct flow *flow, bool sees_error, const char *operation, const 
             flow->pause_ms = back_off_ms(flow, attempts);
             task_wait(flow, FLOW_PAUSE);
             break;
-        case CALL_LACKS_TABLES: tables_make(flow); break;
+        case CALL_LACKS_TABLE: flow_make_table(flow); break;
         case CALL_REFUSED: flow_refuse_call(flow); task_end(flow);
         }
     }
@@ -304,7 +302,7 @@ struct slice task_get(struct flow *flow, const struct flow_table *table, const c
 void task_sleep(struct flow *flow, int64_t ms)
 {
     flow->pause_ms = ms;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_PAUSE);
 }
 
@@ -348,7 +346,7 @@ void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t k
     flow->kin = kin ? kin : kin_of(flow, topic);
     flow->until_ms = until_ms;
     flow->change_ms = change_ms;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_WATCH);
 }
 
@@ -360,7 +358,7 @@ void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until
 void task_piece(struct flow *flow, struct slice piece)
 {
     flow->piece = piece;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_PIECE);
 }
 
@@ -372,7 +370,7 @@ bool task_join(struct flow *flow, uint64_t topic, struct flow_share share)
     flow->followers = NULL;
     flow->follower_count = 0;
     flow->led_status = 0;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_JOIN);
     return flow->leads;
 }

@@ -114,8 +114,6 @@ struct flow_reply {
     struct slice body;
 };
 
-#define FLOW_TABLES 4 /* of one call */
-
 struct flow_wake {
     uint64_t topic; /* or a kin, where at_ms is given */
     int64_t at_ms;  /* 0: now */
@@ -178,8 +176,7 @@ struct flow {
     bool makes_tables;
     bool looks_first; /* a sweep: makes no tables until a call has shown that the pattern is in use */
     size_t body_start;
-    const struct flow_table *tables[FLOW_TABLES]; /* named since the task went on last */
-    uint32_t table_count;
+    const struct flow_table *table; /* named since the task went on last; a call has one at the most */
     bool tells_cost;
     double write_units, read_units;
     uint64_t calls;
@@ -365,8 +362,8 @@ bool fields_read(struct flow *flow);
 struct slice flow_shown(struct slice name);
 /* Where it stands: how long to wait may be said in the query wherever it may be said in the body. */
 bool field_is_in_query(const struct field *field);
-/* tables.c: makes the tables of the present call, which is then repeated. Waits. */
-void tables_make(struct flow *flow);
+/* tables.c: makes the table of the present call, which is then repeated. Waits. */
+void flow_make_table(struct flow *flow);
 /* cost.c: asks for the capacity of a call; adds up what a reply tells; puts "cost" into an answer. */
 struct slice cost_ask(struct flow *flow, struct slice operation, struct slice call);
 void cost_count(struct flow *flow);
