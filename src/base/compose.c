@@ -69,17 +69,25 @@ static struct format *format_read(const char *source)
     for (size_t i = 0; i <= len; i++) format->text[i] = source[i] == '\'' ? '"' : source[i];
     struct slice *words = format->words;
     char *at = format->text;
-    for (struct part *part = format->parts;; part++) {
+    struct part *part = format->parts;
+    for (;; part++) {
         char *mark = strchr(at, '%');
         struct slice text = {at, mark ? (size_t)(mark - at) : strlen(at)}, rest = text, word;
         *part = (struct part){.text = text, .words = words, .kind = mark ? mark[1] : 0};
         while ((word = word_next(&rest)).data)
             if (!word_is_among(part->words, part->word_count, word)) words[part->word_count++] = word;
         words += part->word_count;
-        if (!mark) return format;
+        if (!mark) break;
         ensure(part->kind);
         at = mark + 2;
     }
+    /* Words that no %# comes behind are names of nothing: texts of users may have any number of them. */
+    for (bool has_names = false; part >= format->parts; part--) {
+        has_names |= part->kind == '#';
+        if (!has_names && part->kind == 'r') part->kind = 'A';
+        if (!has_names) part->word_count = 0;
+    }
+    return format;
 }
 
 static void format_free(struct format *format)

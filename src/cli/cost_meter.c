@@ -80,9 +80,14 @@ void meter_close(struct meter *meter)
 
 /* ---- calling ---- */
 
+struct meter_request {
+    struct rest_call call; /* first */
+    const struct meter *meter;
+};
+
 static struct slice header_of(const struct rest_call *call, struct slice name)
 {
-    const struct meter *meter = call->context;
+    const struct meter *meter = ((const struct meter_request *)call)->meter;
     const char *colon = meter->header ? strchr(meter->header, ':') : NULL;
     if (!colon) return SLICE_NONE;
     struct slice given = {meter->header, (size_t)(colon - meter->header)};
@@ -123,20 +128,20 @@ bool meter_ask(struct meter *meter, const char *request, const char *header, str
     arena_reset(&meter->arena);
     meter->reply.len = 0;
     meter->header = header;
-    struct rest_call call = {
-        .method = {request, (size_t)(space - request)},
-        .path = {space + 1, query ? (size_t)(query - space - 1) : strlen(space + 1)},
-        .query = arena_printf(&meter->arena, "%s%scost=1", query ? query + 1 : "", query ? "&" : ""),
-        .body = body,
-        .header = header_of,
-        .piece = take_piece,
-        .arena = &meter->arena,
-        .reply = &meter->reply,
-        .context = meter};
-    if (!pattern_run(meter->pattern, &call)) return false;
-    *out = (struct measure){.status = call.status, .reply = buf_view(&meter->reply)};
+    struct meter_request asked = {
+        .call = {.method = {request, (size_t)(space - request)},
+                 .path = {space + 1, query ? (size_t)(query - space - 1) : strlen(space + 1)},
+                 .query = arena_printf(&meter->arena, "%s%scost=1", query ? query + 1 : "", query ? "&" : ""),
+                 .body = body,
+                 .header = header_of,
+                 .piece = take_piece,
+                 .arena = &meter->arena,
+                 .reply = &meter->reply},
+        .meter = meter};
+    if (!pattern_run(meter->pattern, &asked.call)) return false;
+    *out = (struct measure){.status = asked.call.status, .reply = buf_view(&meter->reply)};
     out->json = out->reply.len ? node_parse(&meter->arena, out->reply, &fault) : NULL;
-    const struct node *cost = cost_in(meter, &call, out->json);
+    const struct node *cost = cost_in(meter, &asked.call, out->json);
     out->writes = fmax(0, node_number(cost, "writeUnits"));
     out->reads = fmax(0, node_number(cost, "readUnits"));
     out->dollars = fmax(0, node_number(cost, "dollarsPerMillion"));

@@ -27,16 +27,18 @@ static void run_flow(struct task_note *note)
     ask->task->run(ask->task);
 }
 
-static void post_flow(struct rest_call *call, struct pattern_task *task)
+static void post_flow(const struct pattern_host *host, struct rest_call *call, struct pattern_task *task)
 {
+    (void)host;
     struct ask *ask = (struct ask *)call;
     ask->task = task;
     ask->note.run = run_flow;
     task_host_post(ask->drive->host, &ask->note);
 }
 
-static struct dynamo_turn *turn_of(struct rest_call *call)
+static struct dynamo_turn *turn_of(const struct pattern_host *host, struct rest_call *call)
 {
+    (void)host;
     return &((struct ask *)call)->drive->turn;
 }
 

@@ -42,8 +42,6 @@ void text_set(struct buf *buf, struct slice text);
 
 /* ---- pattern.c ---- */
 
-/* How flows borrow the threads that call. */
-extern const struct pattern_host library_host;
 /* quipu_pattern with texts that need not end in NUL; the path has its query. */
 struct quipu_reply *library_pattern(struct quipu *db, struct slice method, struct slice path,
                                     struct slice headers, struct slice body);

@@ -1,49 +1,13 @@
-/* Patterns by the method and path of their HTTP routes, on the thread that calls.
- *
- * The flows run as in a server, only that the thread which they borrow is not a loop's but the caller's own:
- * it takes each step of its flow and sleeps in between. So the calls of a program's threads wake each other
- * (who waits for a lease gets it when it is released) and share their work (appends to a log), as those of a
- * server's clients do, and none of them needs a thread of ours. */
-#include <semaphore.h>
-
+/* Patterns by the method and path of their HTTP routes, on the thread that calls (pattern_run). */
 #include "base/fail.h"
 #include "library/internal.h"
 
-/* A call, and the thread that waits for it. */
-struct errand {
-    struct rest_call rest; /* first: the host is given this */
+struct library_request {
+    struct rest_call call; /* first */
     struct slice headers;
-    struct dynamo_turn turn;
-    sem_t called;              /* there is a task, or the flow has ended: one after the other, never both */
-    struct pattern_task *task; /* a step to take; NULL: none */
 };
 
-static struct errand *errand_of(struct rest_call *call)
-{
-    return (struct errand *)call;
-}
-
-/* ---- what flows borrow ---- */
-
-static void errand_post(struct rest_call *call, struct pattern_task *task)
-{
-    errand_of(call)->task = task;
-    sem_post(&errand_of(call)->called);
-}
-
-static struct dynamo_turn *errand_turn(struct rest_call *call)
-{
-    return &errand_of(call)->turn;
-}
-
-const struct pattern_host library_host = {.post = errand_post, .turn = errand_turn};
-
-static void errand_done(struct rest_call *call)
-{
-    sem_post(&errand_of(call)->called);
-}
-
-static bool errand_piece(struct rest_call *call, struct slice bytes)
+static bool take_piece(struct rest_call *call, struct slice bytes)
 {
     buf_slice(call->reply, bytes);
     return true;
@@ -75,37 +39,12 @@ static struct slice find_header(struct slice headers, struct slice name)
     return SLICE_NONE;
 }
 
-static struct slice errand_header(const struct rest_call *call, struct slice name)
+static struct slice header_of(const struct rest_call *call, struct slice name)
 {
-    return find_header(((const struct errand *)call)->headers, name);
+    return find_header(((const struct library_request *)call)->headers, name);
 }
 
 /* ---- calls ---- */
-
-/* Takes the steps of the flow as they become due, until it has ended. */
-static void errand_see_through(struct quipu *db, struct errand *errand)
-{
-    struct pattern_task *task;
-    do {
-        dynamo_turn_end(db->dynamo, &errand->turn);
-        while (sem_wait(&errand->called) != 0) {
-            /* a signal's handler ran */
-        }
-        task = errand->task;
-        errand->task = NULL;
-        if (task) task->run(task);
-    } while (task);
-}
-
-/* False: no pattern has this path. */
-static bool errand_run(struct quipu *db, struct errand *errand)
-{
-    ensure(sem_init(&errand->called, 0, 0) == 0);
-    bool is_ours = pattern_serve(db->pattern, &errand->rest);
-    if (is_ours) errand_see_through(db, errand);
-    sem_destroy(&errand->called);
-    return is_ours;
-}
 
 static const char *text_copy(struct arena *arena, struct slice text)
 {
@@ -163,18 +102,17 @@ struct quipu_reply *library_pattern(struct quipu *db, struct slice method, struc
     struct arena arena = {0};
     const char *mark = path.len ? memchr(path.data, '?', path.len) : NULL;
     size_t path_len = mark ? (size_t)(mark - path.data) : path.len;
-    struct errand errand = {.rest = {.method = method,
-                                     .path = {path.data, path_len},
-                                     .query = slice_from(path, mark ? path_len + 1 : path_len),
-                                     .body = body,
-                                     .header = errand_header,
-                                     .arena = &arena,
-                                     .done = errand_done,
-                                     .piece = errand_piece,
-                                     .reply = &owned->json},
-                            .headers = headers};
-    bool is_ours = errand_run(db, &errand);
-    struct quipu_reply *reply = is_ours ? reply_end(owned, errand.rest.status, errand.rest.headers)
+    struct library_request request = {.call = {.method = method,
+                                               .path = {path.data, path_len},
+                                               .query = slice_from(path, mark ? path_len + 1 : path_len),
+                                               .body = body,
+                                               .header = header_of,
+                                               .arena = &arena,
+                                               .piece = take_piece,
+                                               .reply = &owned->json},
+                                      .headers = headers};
+    bool is_ours = pattern_run(db->pattern, &request.call);
+    struct quipu_reply *reply = is_ours ? reply_end(owned, request.call.status, request.call.headers)
                                         : library_refusal(404, "no-such-route", "No pattern has this path.");
     if (!is_ours) quipu_reply_free(&owned->reply);
     arena_free(&arena);

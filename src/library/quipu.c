@@ -64,7 +64,6 @@ struct quipu *quipu_open(const char *where, const struct quipu_options *options,
     db->dynamo = dynamo;
     db->pattern = pattern_open(&(struct pattern_options){.dynamo = dynamo,
                                                          .prefix = all.prefix,
-                                                         .host = &library_host,
                                                          .sweeps = all.sweeps && !all.read_only});
     return db;
 }

@@ -54,7 +54,7 @@ static const struct field post_fields[] = {
     FIELD_BOARD,
     [POST_TEXT] = {"text", IN_BODY, FIELD_TEXT, true, .max = TEXT_BYTES, .help = "the message"},
     [POST_AUTHOR] = {"author", IN_BODY, FIELD_NAME, .help = "who says so"},
-    [POST_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = "a repeated call posts nothing again"},
+    [POST_KEY] = FIELD_REPEATS("a repeated call posts nothing again"),
 };
 
 static void post_message(struct flow *flow)
@@ -84,13 +84,11 @@ static void post_message(struct flow *flow)
 
 /* ---- reading ---- */
 
-void board_list(struct flow *flow, struct slice board, struct slice more)
+void board_list(struct flow *flow, struct slice board, struct slice more, struct slice from)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#board = :board','FilterExpression':"
-        "'attribute_not_exists(#deleted)',%#,'ExpressionAttributeValues':{':board':%S},'ConsistentRead':true%A}",
-        &boards, board, more);
+    task_query(flow, "#board = :board",
+               ",'FilterExpression':'attribute_not_exists(#deleted)'" READ_FRESH "%A" READ_FROM,
+               "':board':%S", &boards, more, from, board);
 }
 
 enum { LIST_LIMIT = NAME + 1, LIST_AFTER, LIST_BEFORE, LIST_WAIT };
@@ -102,8 +100,7 @@ static const struct field list_fields[] = {
     [LIST_BEFORE] = {"before", IN_QUERY, FIELD_NAME,
                      .help = "the last ones before this id, the latest first; "
                              "\"now\": the latest of all"},
-    [LIST_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                   .help = "wait so long for a message"},
+    [LIST_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for a message"),
 };
 
 /* A page with at least one message, where there is one: what is left of deleted messages may fill others. */
@@ -117,7 +114,7 @@ static void list_page(struct flow *flow)
     if (edge.len && !(back && slice_equal(edge, SLICE("now"))))
         start = flow_compose(flow, "{'board':%S,'id':%S}", board, edge);
     do {
-        board_list(flow, board, flow_compose(flow, "%A%A", more, page_from(flow, start)));
+        board_list(flow, board, more, start);
         start = flow_last_key(flow);
     } while (!raw_first(flow->arena, flow_items(flow)).data && start.data);
 }
@@ -182,12 +179,11 @@ int64_t board_delete(struct flow *flow, struct slice board)
     int64_t deleted = 0;
     do {
         bool is_further = last_key.data;
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#board = :board%[%? and #id <= :bound%]','FilterExpression':"
-            "'attribute_not_exists(#deleted)','ProjectionExpression':'#id,#key',%#,"
-            "'ExpressionAttributeValues':{':board':%S%[%?,':bound':%S%]},'ConsistentRead':true%A}",
-            &boards, (int)is_further, board, (int)is_further, bound, page_from(flow, last_key));
+        task_query(flow, "#board = :board%[%? and #id <= :bound%]",
+                   ",'FilterExpression':'attribute_not_exists(#deleted)'"
+                   ",'ProjectionExpression':'#id,#key'" READ_FRESH READ_FROM,
+                   "':board':%S%[%?,':bound':%S%]", &boards, (int)is_further, last_key, board,
+                   (int)is_further, bound);
         last_key = flow_last_key(flow);
         deleted += delete_page(flow, board);
     } while (last_key.data);
@@ -232,13 +228,7 @@ static struct slice told_in_list(struct flow *flow, struct slice last)
     return flow_compose(flow, "%[,'last':%s%]", item_text(flow->arena, last, "time"));
 }
 
-static void list_boards(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("board"), "boards", "name", "board", .children = &boards, .tell = told_in_list},
-        0);
-}
+NAMES_LIST(list_boards, SLICE("board"), "boards", "name", "board", .children = &boards, .tell = told_in_list)
 
 /* ---- rows ---- */
 

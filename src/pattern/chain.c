@@ -47,11 +47,7 @@ static int64_t end_take(struct flow *flow, struct chain_end *end, struct slice i
 
 void chain_read_end(struct flow *flow, const struct chain *chain, struct chain_end *end)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#chain = :chain',%#,"
-              "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1,"
-              "'ConsistentRead':true}",
-              chain->table, chain->key);
+    task_query(flow, "#chain = :chain", QUERY_LAST READ_FRESH, "':chain':%S", chain->table, chain->key);
     struct slice page = raw_first(flow->arena, flow_items(flow));
     *end = (struct chain_end){.next = 1};
     if (page.data) end_take(flow, end, page);
@@ -145,7 +141,7 @@ static void repeat_take(struct flow *flow, struct chain_entry *entry, struct sli
 static void tokens_ask(struct flow *flow, const struct chain *chain, struct chain_entry **wanted,
                        size_t count)
 {
-    struct slice names[TOKENS_AT_ONCE], item, keys = SLICE(""), left;
+    struct slice names[TOKENS_AT_ONCE], item, keys = SLICE("");
     for (size_t i = 0; i < count; i++)
         names[i] = token_text(flow, chain->token_kind, chain->token_name, wanted[i]->token);
     if (count == 1) {
@@ -154,18 +150,11 @@ static void tokens_ask(struct flow *flow, const struct chain *chain, struct chai
         return;
     }
     for (size_t i = 0; i < count; i++) keys = flow_compose(flow, "%A%,{'token':%S}", keys, names[i]);
-    left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &token_table, keys);
-    for (;;) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
-        struct slice responses = raw_member(flow->arena, flow->reply.body, "Responses");
-        raw_each (flow->arena, raw_first(flow->arena, responses), &item) {
-            struct slice name = item_text(flow->arena, item, "token");
-            for (size_t i = 0; i < count; i++)
-                if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
-        }
-        left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
-        if (!raw_count(flow->arena, left)) return;
-        task_again(flow);
+    struct item_batch batch = get_items_begin(flow, &token_table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item)) {
+        struct slice name = item_text(flow->arena, item, "token");
+        for (size_t i = 0; i < count; i++)
+            if (slice_equal(names[i], name)) repeat_take(flow, wanted[i], item);
     }
 }
 
@@ -327,10 +316,8 @@ void chain_catch_up(struct flow *flow, const struct chain *chain, struct chain_e
     struct slice limit = flow_compose(flow, ",'Limit':%d", (int64_t)PAGES_AT_ONCE); /* it is mostly near */
     for (bool more = true; more && !end->is_sealed && left_count(entries, count, false);) {
         struct slice page;
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first >= :next',%#,"
-                  "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ConsistentRead':true%r}",
-                  chain->table, chain->key, end->next, limit);
+        task_query(flow, "#chain = :chain and #first >= :next", READ_FRESH "%r", "':chain':%S,':next':%N",
+                   chain->table, limit, chain->key, end->next);
         more = flow_last_key(flow).data != NULL;
         limit = SLICE("");
         raw_each (flow->arena, flow_items(flow), &page) {
@@ -427,12 +414,9 @@ static int64_t pages_wanted(const struct chain_reader *reader)
 
 static void reader_ask(struct flow *flow, struct chain_reader *reader, bool backwards, int64_t limit)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#chain = :chain and #first %r :next',%#,"
-              "'ExpressionAttributeValues':{':chain':%S,':next':%N},'ScanIndexForward':%b,'Limit':%d,"
-              "'ConsistentRead':true}",
-              reader->chain->table, backwards ? SLICE("<=") : SLICE(">="), reader->chain->key, reader->next,
-              (int)!backwards, limit);
+    task_query(flow, "#chain = :chain and #first %r :next", ",'ScanIndexForward':%b,'Limit':%d" READ_FRESH,
+               "':chain':%S,':next':%N", reader->chain->table, backwards ? SLICE("<=") : SLICE(">="),
+               (int)!backwards, limit, reader->chain->key, reader->next);
     raw_look_begin(&reader->look, flow->arena, flow_items(flow));
     reader->has_more = backwards != reader->backwards || flow_last_key(flow).data;
 }
@@ -507,11 +491,9 @@ static void pages_delete(struct flow *flow, const struct chain *chain, int64_t b
         struct raw_look look;
         count = 0;
         flow_rewind(flow, mark);
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#chain, #first, #n',"
-            "%#,'ExpressionAttributeValues':{':chain':%S},'Limit':%d,'ConsistentRead':true}",
-            chain->table, chain->key, (int64_t)(SWEEP_REMOVED + 1));
+        task_query(flow, "#chain = :chain",
+                   ",'ProjectionExpression':'#chain, #first, #n','Limit':%d" READ_FRESH, "':chain':%S",
+                   chain->table, (int64_t)(SWEEP_REMOVED + 1), chain->key);
         raw_look_begin(&look, flow->arena, flow_items(flow));
         bool has_next = raw_look_next(&look, NULL, &item);
         while (has_next && count < SWEEP_REMOVED) {

@@ -10,24 +10,22 @@
 
 #define WRITE_UNIT_BYTES 1024
 
-static bool is_read(struct slice operation)
-{
-    return slice_equal(operation, SLICE("GetItem")) || slice_equal(operation, SLICE("Query")) ||
-           slice_equal(operation, SLICE("Scan")) || slice_equal(operation, SLICE("BatchGetItem")) ||
-           slice_equal(operation, SLICE("TransactGetItems"));
-}
+/* Those that read come first. */
+static const char *const item_operations[] = {"GetItem", "Query",      "Scan",       "BatchGetItem",
+                                              "PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem"};
+#define READS      4
+#define OPERATIONS (sizeof item_operations / sizeof *item_operations)
 
-static bool is_of_items(struct slice operation)
+static bool is_among(struct slice operation, size_t count)
 {
-    return is_read(operation) || slice_equal(operation, SLICE("PutItem")) ||
-           slice_equal(operation, SLICE("UpdateItem")) || slice_equal(operation, SLICE("DeleteItem")) ||
-           slice_equal(operation, SLICE("BatchWriteItem")) ||
-           slice_equal(operation, SLICE("TransactWriteItems"));
+    for (size_t i = 0; i < count; i++)
+        if (slice_equal(operation, slice_of(item_operations[i]))) return true;
+    return false;
 }
 
 struct slice cost_ask(struct flow *flow, struct slice operation, struct slice call)
 {
-    if (!flow->tells_cost || !is_of_items(operation)) return arena_copy(flow->arena, call);
+    if (!flow->tells_cost || !is_among(operation, OPERATIONS)) return arena_copy(flow->arena, call);
     return arena_printf(flow->arena, "%.*s,\"ReturnConsumedCapacity\":\"TOTAL\"}", (int)call.len - 1,
                         call.data);
 }
@@ -50,43 +48,19 @@ static double write_units(uint64_t bytes)
     return bytes <= WRITE_UNIT_BYTES ? 1 : (double)((bytes + WRITE_UNIT_BYTES - 1) / WRITE_UNIT_BYTES);
 }
 
-/* Of what a write found and of what it would have put, the larger counts. */
-static double refused_write(struct flow *flow, struct slice found, struct slice put)
-{
-    uint64_t found_bytes = item_bytes(flow->arena, found), put_bytes = item_bytes(flow->arena, put);
-    return write_units(found_bytes > put_bytes ? found_bytes : put_bytes);
-}
-
-/* A cancelled transaction is counted as if it had been done, without its index entries: the service has
- * prepared it, and tells nothing of what that took. */
-static double cancelled_units(struct flow *flow)
-{
-    struct raw_look reasons, actions;
-    struct slice reason, action;
-    double units = 0;
-    raw_look_begin(&reasons, flow->arena, raw_member(flow->arena, flow->reply.body, "CancellationReasons"));
-    raw_look_begin(&actions, flow->arena, raw_member(flow->arena, flow->call, "TransactItems"));
-    while (raw_look_next(&reasons, NULL, &reason) && raw_look_next(&actions, NULL, &action)) {
-        struct slice put = raw_member(flow->arena, action, "Put");
-        units += 2 * refused_write(flow, raw_member(flow->arena, reason, "Item"),
-                                   raw_member(flow->arena, put, "Item"));
-    }
-    return units;
-}
-
-/* A failed condition is charged by the items' size, which the reply does not say; what was throttled, or
- * refused as nonsense, costs nothing. */
+/* A failed condition is charged by the size of what the write found or would have put, the larger of them; what was
+ * throttled, or refused as nonsense, costs nothing. */
 static double refused_units(struct flow *flow)
 {
-    if (slice_equal(flow->reply.error, SLICE("TransactionCanceledException"))) return cancelled_units(flow);
+    uint64_t found = item_bytes(flow->arena, raw_member(flow->arena, flow->reply.body, "Item"));
+    uint64_t put = item_bytes(flow->arena, raw_member(flow->arena, flow->call, "Item"));
     if (!slice_equal(flow->reply.error, SLICE("ConditionalCheckFailedException"))) return 0;
-    return refused_write(flow, raw_member(flow->arena, flow->reply.body, "Item"),
-                         raw_member(flow->arena, flow->call, "Item"));
+    return write_units(found > put ? found : put);
 }
 
 void cost_count(struct flow *flow)
 {
-    if (!flow->tells_cost || !is_of_items(flow->operation)) return;
+    if (!flow->tells_cost || !is_among(flow->operation, OPERATIONS)) return;
     if (slice_equal(flow->reply.error, SLICE("ResourceNotFoundException"))) return;
     flow->calls++;
     struct slice consumed = raw_member(flow->arena, flow->reply.body, "ConsumedCapacity"), part;
@@ -98,7 +72,7 @@ void cost_count(struct flow *flow)
     } else {
         units = units_of(flow, consumed);
     }
-    *(is_read(flow->operation) ? &flow->read_units : &flow->write_units) += units;
+    *(is_among(flow->operation, READS) ? &flow->read_units : &flow->write_units) += units;
 }
 
 static void put_cost(struct flow *flow, struct buf *out)

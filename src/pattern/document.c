@@ -157,8 +157,8 @@ static const struct field get_fields[] = {
     FIELD_KEY,
     [GET_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME,
                            .help = "304 while it has this version, or one of a list"},
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                  .help = "wait so long for a document, or for another version than that of If-None-Match"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY,
+                            "wait so long for a document, or for another version than that of If-None-Match"),
 };
 
 static void get_document(struct flow *flow)
@@ -194,8 +194,7 @@ static const struct field put_fields[] = {
     [PUT_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
                       .help = "the version that is replaced, a list of such, or *"},
     [PUT_IF_NONE_MATCH] = {"If-None-Match", IN_HEADER, FIELD_NAME, .help = "*: there must be none yet"},
-    [PUT_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                   .help = "a repeat of the last write writes nothing"},
+    [PUT_TOKEN] = FIELD_REPEATS("a repeat of the last write writes nothing"),
     [PUT_DATA] = {"document", WHOLE_BODY, FIELD_JSON, true, .help = "the document"},
 };
 
@@ -272,8 +271,7 @@ static const struct field patch_fields[] = {
     FIELD_KEY,
     [PATCH_IF_MATCH] = {"If-Match", IN_HEADER, FIELD_NAME,
                         .help = "the version that is changed, a list of such, or *"},
-    [PATCH_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                     .help = "a repeat of the last write writes nothing"},
+    [PATCH_TOKEN] = FIELD_REPEATS("a repeat of the last write writes nothing"),
     [PATCH_DATA] = {"patch", WHOLE_BODY, FIELD_JSON, true, .help = "a merge patch: null removes a member"},
 };
 
@@ -354,14 +352,12 @@ static const struct field list_fields[] = {
 static void list_documents(struct flow *flow)
 {
     struct slice collection = flow_text(flow, LIST_COLLECTION), prefix = flow_text(flow, LIST_PREFIX), item;
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#collection = :collection%[%? and begins_with(#key, :prefix)%]',"
-        "'FilterExpression':'attribute_not_exists(#deleted)',%#,"
-        "'ExpressionAttributeValues':{':collection':%S%[,':prefix':%S%]},'Limit':%d,'ConsistentRead':true"
-        "%[,'ExclusiveStartKey':{'collection':%S,'key':%S}%]}",
-        &documents, prefix.data != NULL, collection, prefix, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
-        collection, flow_text(flow, LIST_AFTER));
+    task_query(flow, "#collection = :collection%[%? and begins_with(#key, :prefix)%]",
+               ",'FilterExpression':'attribute_not_exists(#deleted)','Limit':%d" READ_FRESH
+               "%[,'ExclusiveStartKey':{'collection':%S,'key':%S}%]",
+               "':collection':%S%[,':prefix':%S%]", &documents, prefix.data != NULL,
+               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), collection, flow_text(flow, LIST_AFTER), collection,
+               prefix);
     buf_text(flow->body, "{\"documents\":[");
     raw_each (flow->arena, flow_items(flow), &item)
         flow_put(flow, flow->body, "%,{'key':%s,'version':%d,'data':%P}", item_text(flow->arena, item, "key"),
@@ -369,12 +365,7 @@ static void list_documents(struct flow *flow)
     page_finish(flow, item_text(flow->arena, flow_last_key(flow), "key"));
 }
 
-static void list_collections(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("collection"), "collections", "name", "collection", .children = &documents}, 0);
-}
+NAMES_LIST(list_collections, SLICE("collection"), "collections", "name", "collection", .children = &documents)
 
 /* ---- rows ---- */
 

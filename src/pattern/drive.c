@@ -19,7 +19,7 @@
 #include "pattern/pattern.h"
 #include "pattern/rows.h"
 
-#define SLOTS 4
+#define SLOTS          4
 #define VERSIONS_OF_MS 1000 /* a version stays below 2^53 */
 
 static const struct flow_table drives = {"drives", FLOW_KEYS("slot", "id"), NULL};
@@ -102,19 +102,22 @@ struct slice drive_target(struct flow *flow, const char *name, unsigned field)
     return count ? text : SLICE_NONE;
 }
 
+struct slice drive_number(struct flow *flow, const struct drive_setting *setting, int64_t number)
+{
+    return setting->type == FIELD_BOOL ? flow_compose(flow, "{'BOOL':%b}", (int)(number != 0))
+                                       : flow_compose(flow, "%N", number);
+}
+
 static void setting_put(struct flow *flow, struct edit *edit, const struct drive_setting *setting, int field)
 {
-    bool is_given = field >= 0;
-    int64_t number = is_given ? flow_int(flow, (unsigned)field) : setting->otherwise;
     struct slice name = slice_of(setting->name);
-    struct slice value = setting->type == FIELD_BOOL ? flow_compose(flow, "{'BOOL':%b}", (int)(number != 0))
-                                                     : flow_compose(flow, "%N", number);
-    if (is_given)
-        edit_set(flow, edit, setting->name, "%A", value);
-    else if (number != DRIVE_NONE)
+    if (field >= 0)
+        edit_set(flow, edit, setting->name, "%A",
+                 drive_number(flow, setting, flow_int(flow, (unsigned)field)));
+    else if (setting->otherwise != DRIVE_NONE)
         edit_put(flow, edit, EDIT_SET,
-                 flow_compose(flow, "#%r = if_not_exists(#%r, :%r)", name, name, name).data, "':%r':%A", name,
-                 value);
+                 flow_compose(flow, "#%A = if_not_exists(#%A, :%A)", name, name, name).data, "':%A':%A", name,
+                 drive_number(flow, setting, setting->otherwise));
 }
 
 static bool is_any_given(const struct flow *flow, const struct drive_kind *kind)
@@ -227,7 +230,7 @@ enum { LIST_MARK, LIST_WAIT };
 
 static const struct field list_fields[] = {
     [LIST_MARK] = {"mark", IN_QUERY, FIELD_NAME, .help = "of an earlier answer: wait until there is another"},
-    [LIST_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS, .help = "for so long"},
+    [LIST_WAIT] = FIELD_WAIT(IN_QUERY, "for so long"),
 };
 
 static const struct drive_kind *kind_of(struct flow *flow, struct slice item)

@@ -47,6 +47,8 @@ struct slice drive_read(struct flow *flow, const struct drive_thing *thing);
  * each change of the thing: what comes late changes nothing. Empty: only where there is none yet. */
 void drive_copy(struct flow *flow, const struct drive_thing *thing, struct slice settings, struct slice stamp,
                 bool anew);
+/* A setting's number as it is stored. */
+struct slice drive_number(struct flow *flow, const struct drive_setting *setting, int64_t number);
 /* The target that a field names, as it is stored; SLICE_NONE: none. Refuses what cannot be called. */
 struct slice drive_target(struct flow *flow, const char *name, unsigned field);
 /* Where there is one. */

@@ -36,7 +36,7 @@ bool edit_item(struct flow *flow, const struct flow_table *table, struct slice k
 
 void edit_set(struct flow *flow, struct edit *edit, const char *name, const char *format, ...)
 {
-    struct buf *set = &edit->clauses[EDIT_SET];
+    struct buf *set = &edit->parts[EDIT_SET];
     va_list args;
     if (set->len) buf_text(set, ", ");
     flow_put(flow, set, "#%r = :%r", slice_of(name), slice_of(name));
@@ -50,21 +50,10 @@ void edit_set(struct flow *flow, struct edit *edit, const char *name, const char
 void edit_put(struct flow *flow, struct edit *edit, enum edit_clause clause, const char *text,
               const char *values, ...)
 {
-    struct buf *out = &edit->clauses[clause];
+    struct buf *out = &edit->parts[clause];
     va_list args;
-    if (out->len) buf_text(out, ", ");
+    if (out->len) buf_slice(out, clause == EDIT_IF ? SLICE(" and ") : SLICE(", "));
     buf_slice(out, slice_of(text));
-    if (values && edit->values.len) buf_byte(&edit->values, ',');
-    va_start(args, values);
-    values_put(flow, &edit->values, values, args);
-    va_end(args);
-}
-
-void edit_if(struct flow *flow, struct edit *edit, const char *condition, const char *values, ...)
-{
-    va_list args;
-    if (edit->condition.len) buf_text(&edit->condition, " and ");
-    buf_slice(&edit->condition, slice_of(condition));
     if (values && edit->values.len) buf_byte(&edit->values, ',');
     va_start(args, values);
     values_put(flow, &edit->values, values, args);
@@ -79,16 +68,16 @@ bool edit_write(struct flow *flow, struct edit *edit, const struct flow_table *t
 #undef X
     };
     struct buf update = {0};
-    for (size_t i = 0; i < EDIT_CLAUSE_COUNT; i++) {
-        struct buf *clause = &edit->clauses[i];
+    struct slice condition = arena_take(flow->arena, &edit->parts[EDIT_IF]);
+    for (size_t i = 0; i < EDIT_IF; i++) {
+        struct buf *clause = &edit->parts[i];
         if (clause->len && update.len) buf_byte(&update, ' ');
         if (clause->len) buf_slice(&update, words[i]);
         buf_slice(&update, buf_view(clause));
         buf_free(clause);
     }
     return write_item(flow, table, key, arena_take(flow->arena, &update),
-                      edit->condition.len ? arena_take(flow->arena, &edit->condition) : SLICE_NONE,
-                      &edit->values,
+                      condition.len ? condition : SLICE_NONE, &edit->values,
                       edit->returns_old    ? "ALL_OLD"
                       : edit->returns_none ? "NONE"
                                            : "ALL_NEW");

@@ -22,17 +22,18 @@
 bool edit_item(struct flow *flow, const struct flow_table *table, struct slice key, struct slice update,
                struct slice condition, const char *values, ...);
 
-/* X(clause): of an update, in the order in which they are written. */
+/* X(clause): of an update, in the order in which they are written; behind them the condition. */
 #define EDIT_CLAUSES(X) X(SET) X(REMOVE) X(ADD) X(DELETE)
 enum edit_clause {
 #define X(clause) EDIT_##clause,
-    EDIT_CLAUSES(X) EDIT_CLAUSE_COUNT
+    EDIT_CLAUSES(X) EDIT_IF,
+    EDIT_PARTS
 #undef X
 };
 
 /* Zeroed: nothing yet. It owns memory until it is written, so nothing that waits or ends the task stands between. */
 struct edit {
-    struct buf clauses[EDIT_CLAUSE_COUNT], condition, values;
+    struct buf parts[EDIT_PARTS], values;
     /* what flow_item of something that was written is, if not the item as it is then: the item as it was, or none */
     bool returns_old, returns_none;
 };
@@ -43,7 +44,7 @@ void edit_set(struct flow *flow, struct edit *edit, const char *name, const char
 void edit_put(struct flow *flow, struct edit *edit, enum edit_clause clause, const char *text,
               const char *values, ...);
 /* A condition, besides those that are there. */
-void edit_if(struct flow *flow, struct edit *edit, const char *condition, const char *values, ...);
+#define edit_if(flow, edit, ...) edit_put(flow, edit, EDIT_IF, __VA_ARGS__)
 bool edit_write(struct flow *flow, struct edit *edit, const struct flow_table *table, struct slice key);
 
 #endif

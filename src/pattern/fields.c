@@ -87,12 +87,8 @@ static bool take_choice(struct flow *flow, const struct field *field, struct sli
 {
     struct slice rest = slice_of(field->words);
     out->text = text;
-    for (out->number = 0; rest.len; out->number++) {
-        const char *bar = memchr(rest.data, '|', rest.len);
-        struct slice word = {rest.data, bar ? (size_t)(bar - rest.data) : rest.len};
-        if (slice_equal(word, text)) return true;
-        rest = slice_from(rest, word.len + (bar != NULL));
-    }
+    for (out->number = 0; rest.len; out->number++)
+        if (slice_equal(slice_cut(&rest, '|'), text)) return true;
     return REFUSED(flow, 400, "bad-request", "%s must be one of %s.", field->name, field->words);
 }
 
@@ -120,12 +116,10 @@ static bool take_bare(struct flow *flow, const struct field *field, struct slice
 static struct slice called_pattern(struct slice call)
 {
     struct slice start = SLICE("/v1/");
-    const char *path = call.len ? memchr(call.data, '/', call.len) : NULL;
-    struct slice rest = slice_from(call, path ? (size_t)(path - call.data) : call.len);
-    if (!slice_starts(rest, start)) return SLICE_NONE;
-    rest = slice_from(rest, start.len);
-    const char *slash = rest.len ? memchr(rest.data, '/', rest.len) : NULL;
-    return (struct slice){rest.data, slash ? (size_t)(slash - rest.data) : rest.len};
+    slice_cut(&call, ' ');
+    if (!slice_starts(call, start)) return SLICE_NONE;
+    call = slice_from(call, start.len);
+    return slice_cut(&call, '/');
 }
 
 /* What a key of the role data may have done: a call of a pattern whose body names nothing further. The server makes

@@ -101,10 +101,8 @@ static void put_table(struct flow *flow, struct buf *out, const struct flow_tabl
     buf_slice(out, flow->world->prefix);
     buf_slice(out, slice_of(table->name));
     buf_byte(out, '"');
-    for (uint32_t i = 0; i < flow->table_count; i++)
-        if (flow->tables[i] == table) return;
-    ensure(flow->table_count < FLOW_TABLES);
-    flow->tables[flow->table_count++] = table;
+    ensure(!flow->table || flow->table == table);
+    flow->table = table;
 }
 
 struct flow_composer {
@@ -167,11 +165,6 @@ void flow_refuse_call(struct flow *flow)
     dynamo_error(flow->reply.body, flow->arena, &name, &message);
     if (flow->reply.status == 0) {
         flow_refuse(flow, 503, "no-reply", "The database did not answer: %.*s", SLICE_ARG(message));
-    } else if (slice_equal(name, SLICE("UnknownOperationException"))) {
-        flow_refuse(flow, 501, "not-on-this-database",
-                    "The database has no %.*s, which this operation needs. ScyllaDB Alternator has no "
-                    "transactions; Amazon DynamoDB, DynamoDB Local and Quipu do.",
-                    SLICE_ARG(flow->operation));
     } else if (slice_equal(name, SLICE(DYNAMO_NOT_ISOLATED))) {
         flow_refuse(flow, 501, "not-isolated", "%.*s", SLICE_ARG(message));
     } else if (slice_contains(message, SLICE("size has exceeded")) ||
@@ -186,37 +179,27 @@ void flow_refuse_call(struct flow *flow)
     }
 }
 
-enum verdict { CALL_SETTLED, CALL_PASSES, CALL_LACKS_TABLES, CALL_REFUSED };
+enum verdict { CALL_SETTLED, CALL_PASSES, CALL_LACKS_TABLE, CALL_REFUSED };
 
-/* In a cancelled transaction a conflict weighs more than a failed condition. The conditions of the item with the
- * conflict were not looked at, and whoever writes it may be half done: its other items are new already, which is why a
- * condition failed. A task takes what did not fail for what holds, so it is shown reasons only when all of them are
- * decided. */
 static enum verdict verdict_of(struct flow *flow, bool sees_error)
 {
-    struct slice error = flow->reply.error;
-    enum dynamo_fault fault = dynamo_fault(flow->reply.status, error);
+    enum dynamo_fault fault = dynamo_fault(flow->reply.status, flow->reply.error);
     if (fault == DYNAMO_FINE || fault == DYNAMO_CONDITION) return CALL_SETTLED;
-    bool may_pass = dynamo_fault_may_pass(fault) && flow->reply.status != 0;
-    if (fault == DYNAMO_CANCELLED) {
-        struct dynamo_cancellation why = dynamo_cancellation(flow->reply.body, flow->arena);
-        may_pass = why.may_pass && !why.is_refused;
-        if (why.has_failed && !why.may_pass && !why.is_refused) return CALL_SETTLED;
-    }
-    if (may_pass) return CALL_PASSES;
-    if (slice_equal(error, SLICE(DYNAMO_NO_TRANSACTIONS))) return CALL_REFUSED;
+    if (dynamo_fault_may_pass(fault) && flow->reply.status != 0) return CALL_PASSES;
     if (sees_error) return CALL_SETTLED;
-    bool makes_tables = fault == DYNAMO_MISSING && flow->makes_tables && flow->table_count;
-    return makes_tables ? CALL_LACKS_TABLES : CALL_REFUSED;
+    bool makes_tables = fault == DYNAMO_MISSING && flow->makes_tables && flow->table;
+    return makes_tables ? CALL_LACKS_TABLE : CALL_REFUSED;
 }
 
-/* Makes the call that was composed until its reply is for the task. */
-static void call_make(struct flow *flow, const char *operation, const char *format, va_list args,
-                      bool sees_error)
+/* Makes the call until its reply is for the task. */
+void flow_call(struct flow *flow, bool sees_error, const char *operation, const char *format, ...)
 {
     struct buf out = {0};
+    va_list args;
     buf_reserve(&out, 512);
+    va_start(args, format);
     flow_vcompose(flow, &out, format, args);
+    va_end(args);
     struct slice call = cost_ask(flow, slice_of(operation), buf_view(&out));
     buf_free(&out);
     for (unsigned attempts = 0;;) {
@@ -228,7 +211,7 @@ static void call_make(struct flow *flow, const char *operation, const char *form
         case CALL_SETTLED:
             if (flow->looks_first) flow->makes_tables = true;
             flow->looks_first = false;
-            flow->table_count = 0;
+            flow->table = NULL;
             return;
         case CALL_PASSES:
             if (attempts++ == ATTEMPTS_MOST)
@@ -237,7 +220,7 @@ static void call_make(struct flow *flow, const char *operation, const char *form
             flow->pause_ms = back_off_ms(flow, attempts);
             task_wait(flow, FLOW_PAUSE);
             break;
-        case CALL_LACKS_TABLES: tables_make(flow); break;
+        case CALL_LACKS_TABLE: flow_make_table(flow); break;
         case CALL_REFUSED: flow_refuse_call(flow); task_end(flow);
         }
     }
@@ -304,22 +287,6 @@ void flow_abandon(struct flow *flow, int64_t now_ms)
         flow_drop(flow);
 }
 
-void task_call(struct flow *flow, const char *operation, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    call_make(flow, operation, format, args, false);
-    va_end(args);
-}
-
-void task_try(struct flow *flow, const char *operation, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    call_make(flow, operation, format, args, true);
-    va_end(args);
-}
-
 struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...)
 {
     struct buf out = {0};
@@ -335,7 +302,7 @@ struct slice task_get(struct flow *flow, const struct flow_table *table, const c
 void task_sleep(struct flow *flow, int64_t ms)
 {
     flow->pause_ms = ms;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_PAUSE);
 }
 
@@ -379,7 +346,7 @@ void task_watch_as(struct flow *flow, uint64_t topic, uint64_t thing, uint64_t k
     flow->kin = kin ? kin : kin_of(flow, topic);
     flow->until_ms = until_ms;
     flow->change_ms = change_ms;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_WATCH);
 }
 
@@ -391,7 +358,7 @@ void task_watch(struct flow *flow, uint64_t topic, uint64_t thing, int64_t until
 void task_piece(struct flow *flow, struct slice piece)
 {
     flow->piece = piece;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_PIECE);
 }
 
@@ -403,7 +370,7 @@ bool task_join(struct flow *flow, uint64_t topic, struct flow_share share)
     flow->followers = NULL;
     flow->follower_count = 0;
     flow->led_status = 0;
-    flow->table_count = 0;
+    flow->table = NULL;
     task_wait(flow, FLOW_JOIN);
     return flow->leads;
 }
@@ -434,39 +401,30 @@ void flow_answer(struct flow *flow, int status, const char *format, ...)
     flow_finish(flow, status);
 }
 
-static void flow_vrefuse(struct flow *flow, struct slice members, int status, const char *code,
-                         const char *format, va_list args)
-{
-    struct slice sentence = arena_vprintf(flow->arena, format, args);
-    flow->content_type = SLICE_NONE;
-    flow->is_bare = false;
-    flow_answer(flow, status, "{'error':%s,'message':%s%[%?,%r%]}", slice_of(code), sentence, members.len > 0,
-                members);
-}
-
-void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    flow_vrefuse(flow, SLICE(""), status, code, format, args);
-    va_end(args);
-}
-
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    flow_vrefuse(flow, members, status, code, format, args);
+    struct slice sentence = arena_vprintf(flow->arena, format, args);
     va_end(args);
+    flow->content_type = SLICE_NONE;
+    flow->is_bare = false;
+    flow_answer(flow, status, "{'error':%s,'message':%s%[%?,%A%]}", slice_of(code), sentence, members.len > 0,
+                members);
 }
 
 /* ---- topics ---- */
 
+static uint64_t hash_three(struct slice a, struct slice b, struct slice c)
+{
+    uint64_t parts[3] = {hash_bytes(a), hash_bytes(b), hash_bytes(c)};
+    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+}
+
 uint64_t flow_topic(const char *kind, struct slice name, struct slice more)
 {
-    uint64_t parts[3] = {hash_bytes(slice_of(kind)), hash_bytes(name), hash_bytes(more)};
-    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
+    return hash_three(slice_of(kind), name, more);
 }
 
 void flow_wake(struct flow *flow, uint64_t topic)
@@ -485,10 +443,9 @@ void flow_wake_kin_at(struct flow *flow, uint64_t kin, int64_t at_ms)
 /* The word that all tables of a pattern begin with: "job" of jobs and job-parts. */
 static struct slice kind_of_table(struct slice table)
 {
-    const char *hyphen = table.len ? memchr(table.data, '-', table.len) : NULL;
-    if (hyphen) table.len = (size_t)(hyphen - table.data);
-    if (table.len && table.data[table.len - 1] == 's') table.len--;
-    return table;
+    struct slice kind = slice_cut(&table, '-');
+    if (kind.len && kind.data[kind.len - 1] == 's') kind.len--;
+    return kind;
 }
 
 /* Keys of further tables begin with the name as rest_encode writes it, and a slash. So that both forms are the
@@ -501,27 +458,21 @@ static struct slice name_begin(struct slice key)
     return (struct slice){key.data, len};
 }
 
-static uint64_t thing_hash(struct slice kind, struct slice hash, struct slice range)
-{
-    uint64_t parts[3] = {hash_bytes(kind), hash_bytes(hash), hash_bytes(range)};
-    return hash_bytes((struct slice){(const char *)parts, sizeof parts});
-}
-
 uint64_t flow_thing(const char *kind, struct slice name)
 {
-    return thing_hash(slice_of(kind), name_begin(name), SLICE(""));
+    return hash_three(slice_of(kind), name_begin(name), SLICE(""));
 }
 
 uint64_t flow_item_thing(const struct flow_table *table, struct slice hash, struct slice range)
 {
-    return thing_hash(slice_of(table->name), hash, range);
+    return hash_three(slice_of(table->name), hash, range);
 }
 
 void flow_things_of(struct slice table, struct slice hash, struct slice range, uint64_t things[FLOW_THINGS])
 {
-    things[0] = thing_hash(kind_of_table(table), name_begin(hash), SLICE(""));
-    things[1] = thing_hash(table, hash, SLICE(""));
-    things[2] = thing_hash(table, hash, range.data ? range : SLICE(""));
+    things[0] = hash_three(kind_of_table(table), name_begin(hash), SLICE(""));
+    things[1] = hash_three(table, hash, SLICE(""));
+    things[2] = hash_three(table, hash, range.data ? range : SLICE(""));
 }
 
 /* ---- reading ---- */

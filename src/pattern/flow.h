@@ -16,8 +16,7 @@
  *
  * What a step need not care about, because flow_next deals with it before the step sees a reply:
  *  - tables that do not exist are made (tables.c), and the call is repeated;
- *  - throttling, conflicts of transactions (also beside failed conditions) and faults of the service are
- *    repeated after a pause;
+ *  - throttling, conflicts with others' transactions and faults of the service are repeated after a pause;
  *  - everything else but success and a failed condition ends the flow with a clear error.
  * So a step sees success, or flow_failed(flow): the condition did not hold, and flow_item tells
  * why. A call may therefore happen twice: every write must be conditional, or harmless when repeated.
@@ -115,8 +114,6 @@ struct flow_reply {
     struct slice body;
 };
 
-#define FLOW_TABLES 4 /* of one call */
-
 struct flow_wake {
     uint64_t topic; /* or a kin, where at_ms is given */
     int64_t at_ms;  /* 0: now */
@@ -179,8 +176,7 @@ struct flow {
     bool makes_tables;
     bool looks_first; /* a sweep: makes no tables until a call has shown that the pattern is in use */
     size_t body_start;
-    const struct flow_table *tables[FLOW_TABLES]; /* named since the task went on last */
-    uint32_t table_count;
+    const struct flow_table *table; /* named since the task went on last; a call has one at the most */
     bool tells_cost;
     double write_units, read_units;
     uint64_t calls;
@@ -210,8 +206,7 @@ struct slice flow_then(const struct flow *flow, unsigned field);
 /* The member ",'then':..." of an answer, as it was sent; empty where the item has none. */
 struct slice flow_then_member(struct flow *flow, struct slice item);
 
-/* The last call's condition did not hold: one ConditionalCheckFailed, or a cancelled transaction with at
- * least one among its reasons. */
+/* The last call's condition did not hold. */
 bool flow_failed(const struct flow *flow);
 /* The reply's Item or Attributes; after a failed condition with ALL_OLD, the item as it is. SLICE_NONE: none.
  */
@@ -254,11 +249,29 @@ void flow_rewind(struct flow *flow, struct arena_mark mark);
 /* ---- the same for tasks: each comes back when what was asked for has happened ---- */
 
 /* Makes a call. What comes back is success, or flow_failed; whatever else happens ends the task here. */
-void task_call(struct flow *flow, const char *operation, const char *format, ...);
+#define task_call(flow, operation, ...) flow_call(flow, false, operation, __VA_ARGS__)
+/* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
+#define task_try(flow, operation, ...) flow_call(flow, true, operation, __VA_ARGS__)
+void flow_call(struct flow *flow, bool sees_error, const char *operation, const char *format, ...);
+/* A Query: the condition of its key, "#part = :part", further members of the request, and values of both,
+ * "':part':%S". Their places are filled in this order, behind the table. */
+#define task_query(flow, condition, members, values, ...)                                                    \
+    task_call(flow, "Query",                                                                                 \
+              "{'TableName':%T,'KeyConditionExpression':'" condition "'" members                             \
+              ",%#,'ExpressionAttributeValues':{" values "}}",                                               \
+              __VA_ARGS__)
+/* A DeleteItem of a key, on a condition. */
+#define task_delete(flow, condition, values, ...)                                                            \
+    task_call(flow, "DeleteItem",                                                                            \
+              "{'TableName':%T,'Key':%A,'ConditionExpression':'" condition                                   \
+              "',%#,'ExpressionAttributeValues':{" values "}}",                                              \
+              __VA_ARGS__)
+/* Members of a request that reads: as it is now; the last item only; behind this key, where it is there. */
+#define READ_FRESH ",'ConsistentRead':true"
+#define QUERY_LAST ",'ScanIndexForward':false,'Limit':1"
+#define READ_FROM  "%[,'ExclusiveStartKey':%A%]"
 /* The item of a key, "{'name':%S}", as it is now; SLICE_NONE: there is none. */
 struct slice task_get(struct flow *flow, const struct flow_table *table, const char *key, ...);
-/* The same of a table of the user's: a failure comes back whatever it is, but for what is repeated. */
-void task_try(struct flow *flow, const char *operation, const char *format, ...);
 void task_sleep(struct flow *flow, int64_t ms);
 /* Waits until the topic is woken, `until_ms` at the latest, or for no reason: look (flow_look), do not trust. Flows
  * wake topics; `thing` is for what others write. */
@@ -287,8 +300,7 @@ void flow_answer(struct flow *flow, int status, const char *format, ...);
 void flow_finish(struct flow *flow, int status);
 /* {"error":code,"message":sentence}. The code is words with hyphens; further members by flow_refuse_with,
  * whose `members` ("'version':7", made by flow_compose) may be empty. */
-void flow_refuse(struct flow *flow, int status, const char *code, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+#define flow_refuse(flow, ...) flow_refuse_with(flow, SLICE(""), __VA_ARGS__)
 void flow_refuse_with(struct flow *flow, struct slice members, int status, const char *code,
                       const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* The same, and the task ends. */
@@ -350,8 +362,8 @@ bool fields_read(struct flow *flow);
 struct slice flow_shown(struct slice name);
 /* Where it stands: how long to wait may be said in the query wherever it may be said in the body. */
 bool field_is_in_query(const struct field *field);
-/* tables.c: makes the tables of the present call, which is then repeated. Waits. */
-void tables_make(struct flow *flow);
+/* tables.c: makes the table of the present call, which is then repeated. Waits. */
+void flow_make_table(struct flow *flow);
 /* cost.c: asks for the capacity of a call; adds up what a reply tells; puts "cost" into an answer. */
 struct slice cost_ask(struct flow *flow, struct slice operation, struct slice call);
 void cost_count(struct flow *flow);

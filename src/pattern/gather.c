@@ -8,6 +8,7 @@
  * Called by react/reactions.c. */
 #include <stdlib.h>
 
+#include "base/compose.h"
 #include "pattern/internal.h"
 
 #define PAGE      "1000"                               /* what GET of a group answers at most */
@@ -30,13 +31,6 @@ struct gathered_event {
 
 enum page_result { PAGE_TAKEN, PAGE_MISSING, PAGE_TOO_LARGE, PAGE_UNKNOWN };
 
-static struct slice no_header(const struct rest_call *call, struct slice name)
-{
-    (void)call;
-    (void)name;
-    return SLICE_NONE;
-}
-
 static void event_add(struct gathering *all, struct slice text)
 {
     if (all->count == all->capacity) {
@@ -55,12 +49,8 @@ static void event_add(struct gathering *all, struct slice text)
 static int get(const struct gathering *all, struct slice path, struct slice query, struct slice *body)
 {
     struct buf reply = {0};
-    struct rest_call call = {.method = SLICE("GET"),
-                             .path = path,
-                             .query = query,
-                             .header = no_header,
-                             .arena = all->arena,
-                             .reply = &reply};
+    struct rest_call call = {
+        .method = SLICE("GET"), .path = path, .query = query, .arena = all->arena, .reply = &reply};
     pattern_run(all->pattern, &call);
     *body = arena_take(all->arena, &reply);
     return call.status;
@@ -96,9 +86,7 @@ static enum page_result pages_take(struct gathering *all, struct slice path, str
     enum page_result page;
     do {
         struct slice asked = query;
-        if (next.len)
-            asked = arena_printf(arena, "%.*s&after=%.*s", SLICE_ARG(query),
-                                 SLICE_ARG(rest_encoded(arena, next)));
+        if (next.len) asked = compose_in(arena, "%A&after=%A", query, rest_encoded(arena, next));
         page = page_take(all, path, asked, &next);
     } while (page == PAGE_TAKEN && next.len);
     return page;
@@ -107,12 +95,11 @@ static enum page_result pages_take(struct gathering *all, struct slice path, str
 static enum page_result gather_group(struct gathering *all, struct slice item)
 {
     struct arena *arena = all->arena;
-    struct slice path = arena_printf(arena, "/v1/groups/%.*s/%.*s",
-                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "name"))),
-                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "key"))));
+    struct slice path = compose_in(arena, "/v1/groups/%A/%A",
+                                   rest_encoded(arena, item_text(arena, item, "name")),
+                                   rest_encoded(arena, item_text(arena, item, "key")));
     enum page_result page = pages_take(
-        all, path,
-        arena_printf(arena, "generation=%.*s&limit=" PAGE, SLICE_ARG(item_text(arena, item, "generation"))));
+        all, path, compose_in(arena, "generation=%A&limit=" PAGE, item_text(arena, item, "generation")));
     if (page == PAGE_TAKEN) qsort(all->events, all->count, sizeof *all->events, by_time);
     return page;
 }
@@ -121,10 +108,9 @@ static enum page_result gather_bucket(struct gathering *all, struct slice item)
 {
     struct arena *arena = all->arena;
     int64_t parts = item_int(arena, item, "parts", 0);
-    struct slice path = arena_printf(arena, "/v1/periods/%.*s/%.*s",
-                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "period"))),
-                                     SLICE_ARG(rest_encoded(arena, item_text(arena, item, "bucket")))),
-                 next;
+    struct slice next,
+        path = compose_in(arena, "/v1/periods/%A/%A", rest_encoded(arena, item_text(arena, item, "period")),
+                          rest_encoded(arena, item_text(arena, item, "bucket")));
     enum page_result page = PAGE_TAKEN;
     all->keeps_late = true; /* for another bucket, that is */
     for (int64_t part = 1; part <= parts && page == PAGE_TAKEN; part++)
@@ -136,10 +122,7 @@ static struct slice gathered_list(const struct gathering *all)
 {
     struct buf text = {0};
     buf_byte(&text, '[');
-    for (size_t i = 0; i < all->count; i++) {
-        if (i) buf_byte(&text, ',');
-        buf_slice(&text, all->events[i].text);
-    }
+    for (size_t i = 0; i < all->count; i++) compose(&text, "%,%A", all->events[i].text);
     buf_byte(&text, ']');
     return arena_take(all->arena, &text);
 }
@@ -151,17 +134,15 @@ static enum page_result gather_job(struct gathering *all, struct pattern_record 
     struct arena *arena = all->arena;
     struct gathering failures = {.pattern = all->pattern, .arena = arena, .list = "failures"};
     struct slice job;
-    struct slice path = arena_printf(arena, "/v1/jobs/%.*s",
-                                     SLICE_ARG(rest_encoded(arena, item_text(arena, record->item, "id"))));
+    struct slice path = compose_in(arena, "/v1/jobs/%A",
+                                   rest_encoded(arena, item_text(arena, record->item, "id")));
     int64_t total = item_int(arena, record->item, "total", INT64_MAX);
     if (total > (int64_t)(all->room / JOB_LEAST)) return PAGE_TOO_LARGE;
     all->list = "results";
-    enum page_result page = pages_take(all, arena_printf(arena, "%.*s/results", SLICE_ARG(path)),
-                                       SLICE("limit=" PAGE));
+    enum page_result page = pages_take(all, compose_in(arena, "%A/results", path), SLICE("limit=" PAGE));
     failures.room = all->room - all->bytes;
     if (page == PAGE_TAKEN)
-        page = pages_take(&failures, arena_printf(arena, "%.*s/failures", SLICE_ARG(path)),
-                          SLICE("limit=" PAGE));
+        page = pages_take(&failures, compose_in(arena, "%A/failures", path), SLICE("limit=" PAGE));
     if (page != PAGE_TAKEN) return page;
     int status = get(all, path, SLICE(""), &job);
     struct slice opened = raw_text(arena, raw_member(arena, job, "opened"));

@@ -107,12 +107,9 @@ void group_read(struct flow *flow, struct group *group, struct slice item)
 
 void group_load(struct flow *flow, struct group *group, int64_t generation)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#group = :group%[%? and #generation = :generation%]',%#,"
-        "'ExpressionAttributeValues':{':group':%S%[%?,':generation':%N%]},'ScanIndexForward':false,'Limit':1,"
-        "'ConsistentRead':true}",
-        &group_table, generation != 0, group->id, generation != 0, generation);
+    task_query(flow, "#group = :group%[%? and #generation = :generation%]", QUERY_LAST READ_FRESH,
+               "':group':%S%[%?,':generation':%N%]", &group_table, generation != 0, group->id,
+               generation != 0, generation);
     struct slice item = raw_first(flow->arena, flow_items(flow)), slot = item_text(flow->arena, item, "slot");
     group_read(flow, group, item);
     if (!slot.data || slice_contains(slot, SLICE("/"))) return;
@@ -225,8 +222,7 @@ static const struct field get_fields[] = {
     FIELD_GROUP_KEY,
     [GET_GENERATION] = {"generation", IN_QUERY, FIELD_INT, .min = 1, .max = INT32_MAX,
                         .help = "which generation (default: the latest)"},
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                  .help = "wait so long until it is complete"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long until it is complete"),
     [GET_LIMIT] = {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = LIST_MOST,
                    .help = "of events with items of their own, at most so many (default: 100)"},
     [GET_AFTER] = {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},
@@ -260,12 +256,10 @@ static void tell_group(struct flow *flow, const struct group *group)
     struct arena *arena = flow->arena;
     struct slice items = SLICE_NONE, last = SLICE_NONE, head = group->item, element;
     if (group->spilled.data) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,'ExpressionAttributeValues':{':part':%S},"
-            "'Limit':%d,'ConsistentRead':true%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]}",
-            &group_events_table, group->spilled, flow_int_or(flow, GET_LIMIT, LIST_USUAL), group->spilled,
-            flow_text(flow, GET_AFTER));
+        task_query(flow, "#part = :part",
+                   ",'Limit':%d" READ_FRESH "%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]", "':part':%S",
+                   &group_events_table, flow_int_or(flow, GET_LIMIT, LIST_USUAL), group->spilled,
+                   flow_text(flow, GET_AFTER), group->spilled);
         items = flow_items(flow);
         last = flow_last_key(flow);
     }
@@ -335,13 +329,11 @@ static void list_groups(struct flow *flow)
                                        moment_text(flow->arena, flow->now_ms - flow_int(flow, LIST_OLDER)));
     struct listing *list = listing_new(flow, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), is_complete);
     for (int64_t slot = 0; slot < slot_count; slot++) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since between "
-            ":from and :to',%#,'ExpressionAttributeValues':{':open':{'S':'%r%r'},%A},%A}",
-            &group_table, group_slot_at(flow, flow_text(flow, GROUP_NAME), slot),
-            is_complete ? SLICE("/complete") : SLICE(""),
-            listing_range(flow, list, flow_text(flow, LIST_AFTER), before), listing_members(flow, list));
+        task_query(flow, "#open = :open and #since between :from and :to", ",'IndexName':'open',%A",
+                   "':open':{'S':'%r%r'},%A", &group_table, listing_members(flow, list),
+                   group_slot_at(flow, flow_text(flow, GROUP_NAME), slot),
+                   is_complete ? SLICE("/complete") : SLICE(""),
+                   listing_range(flow, list, flow_text(flow, LIST_AFTER), before));
         listing_take(flow, list, "since", flow_text(flow, LIST_AFTER));
     }
     buf_text(flow->body, "{\"groups\":[");

@@ -43,14 +43,8 @@ struct group {
 /* ---- fields that rows begin with ---- */
 
 enum { GROUP_NAME, GROUP_KEY };
-#define FIELD_GROUP_NAME                                                                                     \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the kind of groups, which have rules"        \
-    }
-#define FIELD_GROUP_KEY                                                                                      \
-    {                                                                                                        \
-        "key", IN_PATH, FIELD_NAME, true, .max = 900, .help = "the group: what its events have in common"    \
-    }
+#define FIELD_GROUP_NAME FIELD_IN_PATH("name", 200, "the kind of groups, which have rules")
+#define FIELD_GROUP_KEY  FIELD_IN_PATH("key", 900, "the group: what its events have in common")
 
 /* ---- group.c ---- */
 
@@ -108,6 +102,11 @@ struct slice group_when(struct flow *flow, struct slice expression, struct slice
  * nothing that could be told here. `folds`: as they were sent. */
 const char *group_when_fault(struct flow *flow, struct slice expression, struct slice values,
                              struct slice folds);
+/* What names consist of. */
+static inline bool group_is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
 /* A word of the language, or what a group has anyway. */
 bool group_when_knows(struct slice word);
 /* Its values, as members ",':w_name':..."; `values` is a map attribute's content. */

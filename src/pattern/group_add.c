@@ -33,8 +33,7 @@ const struct field group_add_fields[] = {
         {"deadline", IN_BODY, FIELD_NAME,
          .help = "a time like 2026-11-15T03:42:06Z: when the group that this event opens is complete, "
                  "instead of the rules' deadline"},
-    [ADD_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                   .help = "the event's id, where the body has none"},
+    [ADD_TOKEN] = FIELD_REPEATS("the event's id, where the body has none"),
 };
 
 struct add {
@@ -431,11 +430,9 @@ static void check_rules(struct flow *flow, struct group *group, struct add *add)
         return;
     }
     /* they are forgotten: nothing happened, unless others came */
-    task_call(
-        flow, "DeleteItem",
-        "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :open and #count = :one and #last = :id',%#,"
-        "'ExpressionAttributeValues':{':open':{'S':'OPEN'},':one':%N,':id':%S}}",
-        &group_table, group_key(flow, group, add->generation), (int64_t)(1 + add->more_count), last->id);
+    task_delete(flow, "#state = :open and #count = :one and #last = :id",
+                "':open':{'S':'OPEN'},':one':%N,':id':%S", &group_table,
+                group_key(flow, group, add->generation), (int64_t)(1 + add->more_count), last->id);
     if (flow_failed(flow)) return;
     refuse_no_rules(flow, group, add);
     for (size_t i = 0; i < add->more_count; i++) refuse_no_rules(flow, group, &add->more[i]);
@@ -550,8 +547,7 @@ const struct field group_many_fields[] = {
         {"events", IN_BODY, FIELD_LIST, true,
          .help = "1 to 1000 objects of key, id, kind, data, amount and deadline; those of one group are "
                  "added in their order, and written together where they can be"},
-    [MANY_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                    .help = "the beginning of the ids of events without one"},
+    [MANY_TOKEN] = FIELD_REPEATS("the beginning of the ids of events without one"),
 };
 
 void group_add_many(struct flow *flow)

@@ -125,11 +125,9 @@ void group_change_all(struct flow *flow, struct slice rules, int64_t waits_ms)
     while (slot < slot_count) {
         struct slice entry;
         flow_rewind(flow, mark);
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open and #since > :after',%#,"
-            "'ExpressionAttributeValues':{':open':%S,':after':%S},'Limit':%d}",
-            &group_table, group_slot_at(flow, name, slot), (struct slice){since, since_len}, (int64_t)PAGE);
+        task_query(flow, "#open = :open and #since > :after", ",'IndexName':'open','Limit':%d",
+                   "':open':%S,':after':%S", &group_table, (int64_t)PAGE, group_slot_at(flow, name, slot),
+                   (struct slice){since, since_len});
         bool goes_on = flow_last_key(flow).data;
         raw_each (flow->arena, flow_items(flow), &entry) {
             struct slice last = item_text(flow->arena, entry, "since");

@@ -13,9 +13,8 @@ const struct field group_complete_fields[] = {
     FIELD_GROUP_KEY,
     [COMPLETE_GENERATION] = {"generation", IN_BODY, FIELD_INT, .min = 1, .max = INT32_MAX,
                              .help = "which generation (default: the latest)"},
-    [COMPLETE_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                        .help =
-                            "the same call again gets the same answer, and completes no later generation"},
+    [COMPLETE_TOKEN] = FIELD_REPEATS(
+        "the same call again gets the same answer, and completes no later generation"),
 };
 
 static void load(struct flow *flow, struct group *group, int64_t generation)

@@ -38,9 +38,7 @@ static bool is_name(struct slice text)
 {
     bool fits = text.len && text.len <= LIMIT_FOLD_NAME_BYTES &&
                 !(text.data[0] >= '0' && text.data[0] <= '9');
-    for (size_t i = 0; i < text.len; i++)
-        fits &= text.data[i] == '_' || (text.data[i] >= '0' && text.data[i] <= '9') ||
-                ((text.data[i] | 32) >= 'a' && (text.data[i] | 32) <= 'z');
+    for (size_t i = 0; i < text.len; i++) fits &= group_is_word(text.data[i]);
     return fits;
 }
 
@@ -316,11 +314,8 @@ struct slice group_fold_all(struct flow *flow, const struct group *group, struct
     if (!group->spilled.data) return state.values;
     struct arena_mark mark = arena_mark(flow->arena);
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#part = :part',%#,"
-                  "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true"
-                  "%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]}",
-                  &group_events_table, group->spilled, group->spilled, after);
+        task_query(flow, "#part = :part", READ_FRESH "%[,'ExclusiveStartKey':{'part':%S,'id':%S}%]",
+                   "':part':%S", &group_events_table, group->spilled, after, group->spilled);
         after = item_text(flow->arena, flow_last_key(flow), "id");
         raw_each (flow->arena, flow_items(flow), &event)
             if (!slice_equal(item_text(flow->arena, event, "id"), last))

@@ -32,8 +32,7 @@ const struct field group_put_fields[] = {
          .help =
              "what becomes of events that come to a complete group: refused, added, or they open the next "
              "generation (default: discard)"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = GROUP_LONG_MS,
-                  .help = "how long complete groups are kept (default: for ever)"},
+    [PUT_KEEP] = FIELD_KEEP(GROUP_LONG_MS, "how long complete groups are kept (default: for ever)"),
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs when a group is complete: a function, a URL or a call"},
 };
@@ -51,12 +50,10 @@ static _Noreturn void refuse_rule(struct flow *flow, const char *sentence)
 
 static void take_kinds(struct flow *flow, struct put *put, struct slice value)
 {
-    struct raw_look look;
     struct slice kind, kinds[GROUP_KINDS], list = SLICE("");
     size_t count = 0;
-    raw_look_begin(&look, flow->arena, value);
     if (raw_kind(value) != JSON_ARRAY) refuse_rule(flow, "complete.kinds must be an array of names.");
-    while (raw_look_next(&look, NULL, &kind)) {
+    raw_each (flow->arena, value, &kind) {
         struct slice text = raw_kind(kind) == JSON_STRING ? raw_text(flow->arena, kind) : SLICE_NONE;
         bool again = false;
         for (size_t i = 0; i < count; i++) again |= slice_equal(kinds[i], text);
@@ -77,9 +74,7 @@ static void take_values(struct flow *flow, struct put *put, struct slice values)
         refuse_rule(flow, "complete.when.values must be an object.");
     raw_each_member (flow->arena, values, &name, &value) {
         bool fits = name.len > 1 && name.data[0] == ':';
-        for (size_t i = 1; i < name.len; i++)
-            fits &= name.data[i] == '_' || (name.data[i] >= '0' && name.data[i] <= '9') ||
-                    ((name.data[i] | 32) >= 'a' && (name.data[i] | 32) <= 'z');
+        for (size_t i = 1; i < name.len; i++) fits &= group_is_word(name.data[i]);
         if (!fits) refuse_rule(flow, "The names of complete.when.values are like \":least\".");
         map = flow_compose(flow, "%A%,%s:%J", map, slice_from(name, 1), value);
     }

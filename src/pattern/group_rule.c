@@ -13,11 +13,6 @@
 
 /* ---- conditions of users ---- */
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* It is put in parentheses among conditions of ours, inside a JSON string: it must not leave them. */
 static const char *when_fault(struct slice text)
 {
@@ -29,37 +24,30 @@ static const char *when_fault(struct slice text)
         if (c == '(') depth++;
         if (c == ')' && --depth < 0) return "its parentheses do not match";
         if (c == '#' && ++words > WHEN_WORDS) return "it names more than 10 attributes";
-        if ((c == '#' || c == ':') && (i + 1 == text.len || !is_word(text.data[i + 1])))
+        if ((c == '#' || c == ':') && (i + 1 == text.len || !group_is_word(text.data[i + 1])))
             return "a word must follow # and :";
     }
     return depth ? "its parentheses do not match" : NULL;
-}
-
-static struct slice trimmed(struct slice text)
-{
-    while (text.len && text.data[0] == ' ') text = slice_from(text, 1);
-    while (text.len && text.data[text.len - 1] == ' ') text.len--;
-    return text;
 }
 
 /* Without parentheses around the whole of it: the service does not take two pairs where one would do. */
 static struct slice unwrapped(struct slice text)
 {
     int64_t depth = 0;
-    text = trimmed(text);
+    text = slice_trim(text);
     if (text.len < 2 || text.data[0] != '(') return text;
     for (size_t i = 0; i < text.len; i++) {
         if (text.data[i] == '(') depth++;
         if (text.data[i] == ')' && --depth == 0 && i + 1 < text.len) return text;
     }
-    return trimmed((struct slice){text.data + 1, text.len - 2});
+    return slice_trim((struct slice){text.data + 1, text.len - 2});
 }
 
 /* A name that is not a part of another one. */
 static bool begins_name(struct slice text, size_t at)
 {
     size_t before = at;
-    if (!is_word(text.data[at]) || (at && is_word(text.data[at - 1]))) return false;
+    if (!group_is_word(text.data[at]) || (at && group_is_word(text.data[at - 1]))) return false;
     while (before && (text.data[before - 1] == ' ' || text.data[before - 1] == '#')) before--;
     return !before || (text.data[before - 1] != '.' && text.data[before - 1] != ':');
 }
@@ -73,7 +61,7 @@ struct slice group_when(struct flow *flow, struct slice expression, struct slice
     for (size_t i = 0; i < expression.len; i++) {
         size_t len = 0;
         while (folds.data && begins_name(expression, i) && i + len < expression.len &&
-               is_word(expression.data[i + len]))
+               group_is_word(expression.data[i + len]))
             len++;
         const char *word = arena_printf(flow->arena, "%.*s", (int)len, expression.data + i).data;
         if (len && raw_member(flow->arena, folds, word).data) {

@@ -33,16 +33,11 @@ static void remove_marked(struct flow *flow, const struct group *group)
 {
     do {
         if (!group->spilled.data) break;
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #id',%#,"
-            "'ExpressionAttributeValues':{':part':%S},'ConsistentRead':true,'Limit':%d}",
-            &group_events_table, group->spilled, (int64_t)SWEEP_REMOVED);
+        task_query(flow, "#part = :part", ",'ProjectionExpression':'#part, #id','Limit':%d" READ_FRESH,
+                   "':part':%S", &group_events_table, (int64_t)SWEEP_REMOVED, group->spilled);
     } while (delete_listed(flow, &group_events_table));
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':%A,'ConditionExpression':'#state = :deleting',%#,"
-              "'ExpressionAttributeValues':{':deleting':{'S':'DELETING'}}}",
-              &group_table, group_key(flow, group, group->generation));
+    task_delete(flow, "#state = :deleting", "':deleting':{'S':'DELETING'}", &group_table,
+                group_key(flow, group, group->generation));
     flow_wake(flow, group_topic(group));
 }
 
@@ -126,16 +121,12 @@ static void finish_change(struct flow *flow, struct slice name, struct slice rul
 static int64_t sweep_slot(struct flow *flow, struct slice name, struct slice slot)
 {
     struct slice last_key = SLICE_NONE, entry;
-    struct raw_look page;
     for (unsigned pages = 0; pages < PAGES; pages++) {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-                  &group_table, slot, (int64_t)PAGE, last_key);
+        task_query(flow, "#slot = :slot", ",'IndexName':'due','Limit':%d" READ_FROM, "':slot':%S",
+                   &group_table, (int64_t)PAGE, last_key, slot);
         last_key = flow_last_key(flow);
-        raw_look_begin(&page, flow->arena, flow_items(flow));
         struct arena_mark mark = arena_mark(flow->arena);
-        while (raw_look_next(&page, NULL, &entry)) {
+        raw_each (flow->arena, flow_items(flow), &entry) {
             int64_t due_ms = item_int(flow->arena, entry, "due", 0);
             if (due_ms > flow->now_ms) return due_ms;
             look_after(flow, name, entry);
@@ -152,16 +143,12 @@ static void bury(struct flow *flow, struct slice name, struct slice rules, int64
     int64_t forgotten_ms = item_int(flow->arena, rules, "forgotten", INT64_MAX);
     if (forgotten_ms > flow->now_ms - BURIED_MS) return;
     for (int64_t slot = 0; slot < slots; slot++) {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'IndexName':'open','KeyConditionExpression':'#open = :open',%#,"
-                  "'ExpressionAttributeValues':{':open':%S},'Limit':1}",
-                  &group_table, group_slot_at(flow, name, slot));
+        task_query(flow, "#open = :open", ",'IndexName':'open','Limit':1", "':open':%S", &group_table,
+                   group_slot_at(flow, name, slot));
         if (raw_count(flow->arena, flow_items(flow))) return;
     }
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{'name':%S},'ConditionExpression':'#forgotten = :forgotten',%#,"
-              "'ExpressionAttributeValues':{':forgotten':%N}}",
-              &group_rules_table, name, forgotten_ms);
+    task_delete(flow, "#forgotten = :forgotten", "':forgotten':%N", &group_rules_table,
+                flow_compose(flow, "{'name':%S}", name), forgotten_ms);
 }
 
 static void sweep_name(struct flow *flow, struct slice rules)
@@ -196,7 +183,6 @@ static void sweep_groups(struct flow *flow)
     char after[NAME_BYTES]; /* the last name of the page before */
     size_t after_len = 0;
     do {
-        struct raw_look page;
         struct slice rules;
         flow_rewind(flow, start);
         task_call(flow, "Scan", "{'TableName':%T,'Limit':%d%[%?,'ExclusiveStartKey':{'name':%S}%]}",
@@ -204,9 +190,8 @@ static void sweep_groups(struct flow *flow)
         struct slice last = item_text(flow->arena, flow_last_key(flow), "name");
         after_len = last.len < NAME_BYTES ? last.len : NAME_BYTES;
         if (after_len) memcpy(after, last.data, after_len);
-        raw_look_begin(&page, flow->arena, flow_items(flow));
         struct arena_mark mark = arena_mark(flow->arena);
-        while (raw_look_next(&page, NULL, &rules)) {
+        raw_each (flow->arena, flow_items(flow), &rules) {
             sweep_name(flow, rules);
             flow_rewind(flow, mark);
         }

@@ -130,11 +130,6 @@ static void when_fails(struct when *when, const char *format, ...)
     va_end(args);
 }
 
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
 /* Each #name means the attribute of that name. Values are bound as texts, whatever they are: so the parser says
  * nothing of types, which are judged here. */
 static void params_read(struct when *when, struct slice expression, struct slice values)
@@ -145,7 +140,7 @@ static void params_read(struct when *when, struct slice expression, struct slice
     struct slice name, value;
     params->names = arena_array(arena, struct expr_name, expression.len);
     for (size_t i = 0, len; i < expression.len; i += len) {
-        for (len = 1; i + len < expression.len && is_word(expression.data[i + len]);) len++;
+        for (len = 1; i + len < expression.len && group_is_word(expression.data[i + len]);) len++;
         struct slice word = {expression.data + i, len};
         if (word.data[0] != '#') continue;
         params->names[params->name_count++] = (struct expr_name){.placeholder = word,

@@ -92,8 +92,8 @@ enum { PUT_KEEP = HISTORY_TABLE + 1, PUT_VERSIONS, PUT_BASELINE };
 
 static const struct field put_fields[] = {
     FIELD_HISTORY_TABLE,
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "versions go when they have been replaced for this time (default: never)"},
+    [PUT_KEEP] = FIELD_KEEP(KEEP_MOST_MS,
+                            "versions go when they have been replaced for this time (default: never)"),
     [PUT_VERSIONS] =
         {"versions", IN_BODY, FIELD_INT, .min = 1, .max = VERSIONS_MOST,
          .help = "the last so many of each item are kept, a little longer than needed (default: all)"},
@@ -241,12 +241,12 @@ static const struct field list_fields[] = {
 
 static void list_histories(struct flow *flow)
 {
-    struct slice item, after = SLICE_NONE;
-    if (flow_given(flow, LIST_AFTER)) after = flow_compose(flow, "{'table':%S}", flow_text(flow, LIST_AFTER));
+    struct slice item;
     task_call(
         flow, "Scan",
-        "{'TableName':%T,'FilterExpression':'attribute_exists(#hash)',%#,'ConsistentRead':true,'Limit':%d%A}",
-        &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), page_from(flow, after));
+        "{'TableName':%T,'FilterExpression':'attribute_exists(#hash)',%#,'ConsistentRead':true,'Limit':%d"
+        "%[,'ExclusiveStartKey':{'table':%S}%]}",
+        &history_settings_table, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), flow_text(flow, LIST_AFTER));
     buf_text(flow->body, "{\"histories\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,{%A}", settings_members(flow, item));

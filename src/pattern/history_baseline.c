@@ -16,7 +16,6 @@
 #include "calendar/calendar.h"
 #include "pattern/edit.h"
 #include "pattern/history.h"
-#include "pattern/listing.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
@@ -39,10 +38,8 @@ static struct slice key_of(struct flow *flow, struct slice settings, struct slic
 
 static bool has_version(struct flow *flow, struct slice key)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#version',%#,"
-              "'ExpressionAttributeValues':{':item':%S},'Limit':1}",
-              &history_table, key);
+    task_query(flow, "#item = :item", ",'ProjectionExpression':'#version','Limit':1", "':item':%S",
+               &history_table, key);
     return raw_first(flow->arena, flow_items(flow)).data != NULL;
 }
 
@@ -95,8 +92,8 @@ static bool walk_page(struct flow *flow, struct slice table)
     int64_t seen = item_int(flow->arena, baseline, "items", 0);
     int64_t time_ms = flow->now_ms - BACK_MS - flow->world->skew_ms;
     if (!item_says(flow->arena, baseline, "state", "RUNNING")) return false;
-    task_try(flow, "Scan", "{'TableName':%s,'ConsistentRead':true,'Limit':%d%A}", table, (int64_t)PAGE,
-             page_from(flow, cursor));
+    task_try(flow, "Scan", "{'TableName':%s,'Limit':%d" READ_FRESH READ_FROM "}", table, (int64_t)PAGE,
+             cursor);
     if (flow_failed(flow))
         return false; /* the table is gone, or not to be had now: the next sweep tries again */
     struct slice page = flow_items(flow);
@@ -114,8 +111,8 @@ static void take_baselines(struct flow *flow)
     do {
         task_call(flow, "Scan",
                   "{'TableName':%T,'FilterExpression':'#baseline.#state = :running',%#,"
-                  "'ExpressionAttributeValues':{':running':{'S':'RUNNING'}}%A}",
-                  &history_settings_table, page_from(flow, start));
+                  "'ExpressionAttributeValues':{':running':{'S':'RUNNING'}}" READ_FROM "}",
+                  &history_settings_table, start);
         raw_each (flow->arena, flow_items(flow), &item)
             all = flow_compose(flow, "%A%,{%A}", all, item_members(flow->arena, item, "table"));
         start = flow_last_key(flow);

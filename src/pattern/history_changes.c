@@ -10,6 +10,7 @@
 #include "calendar/calendar.h"
 #include "pattern/history.h"
 #include "pattern/listing.h"
+#include "pattern/sweep.h"
 
 #define DAY_MS     (24 * 3600000ll)
 #define EARLY_MS   (2 * DAY_MS)   /* the stream still has changes that are older than the history */
@@ -90,13 +91,10 @@ static struct listing *day_read(struct flow *flow, const struct walk *walk)
     struct listing *listing = listing_new(flow, walk->most - walk->count, false);
     if (walk->after.len && slice_compare(walk->after, begin) > 0) begin = walk->after;
     for (int64_t shard = 0; shard < HISTORY_SHARDS; shard++) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'changes','KeyConditionExpression':'#day = :day and #change between "
-            ":begin and :end',%#,'ExpressionAttributeValues':{':day':{'S':'%r/%r/%d'},':begin':%S,"
-            "':end':{'S':'%r~'}},'Limit':%d}",
-            &history_table, walk->table, (struct slice){day.data, DAY_CHARS}, shard, begin, walk->to,
-            listing->most + 2);
+        task_query(
+            flow, "#day = :day and #change between :begin and :end", ",'IndexName':'changes','Limit':%d",
+            "':day':{'S':'%r/%r/%d'},':begin':%S,':end':{'S':'%r~'}", &history_table, listing->most + 2,
+            walk->table, (struct slice){day.data, DAY_CHARS}, shard, begin, walk->to);
         listing_take(flow, listing, "change", walk->after);
     }
     return listing;
@@ -121,16 +119,10 @@ static void versions_read(struct flow *flow, const struct listing_entry *entries
     for (int64_t i = 0; i < count; i++)
         keys = flow_compose(flow, "%A%,{%A}", keys,
                             item_members(flow->arena, entries[i].item, "item version"));
-    struct slice left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &history_table, keys);
-    for (;; task_again(flow)) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
-        raw_each (flow->arena, raw_first(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses")),
-                  &item)
-            for (int64_t i = 0; i < count; i++)
-                if (slice_equal(item_text(flow->arena, item, "change"), entries[i].order)) versions[i] = item;
-        left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
-        if (!raw_count(flow->arena, left)) return;
-    }
+    struct item_batch batch = get_items_begin(flow, &history_table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item))
+        for (int64_t i = 0; i < count; i++)
+            if (slice_equal(item_text(flow->arena, item, "change"), entries[i].order)) versions[i] = item;
 }
 
 /* Tells the changes of a day, until the page is full. */

@@ -58,11 +58,8 @@ struct slice history_bound(struct flow *flow, unsigned field)
 /* The last version of the item whose range key is `than` the bound ("<", "<="). */
 static struct slice last_version(struct flow *flow, struct slice key, const char *than, struct slice bound)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version %r :bound',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ScanIndexForward':false,'Limit':1,"
-              "'ConsistentRead':true}",
-              &history_table, slice_of(than), key, bound);
+    task_query(flow, "#item = :item and #version %r :bound", QUERY_LAST READ_FRESH, "':item':%S,':bound':%S",
+               &history_table, slice_of(than), key, bound);
     return raw_first(flow->arena, flow_items(flow));
 }
 
@@ -84,12 +81,10 @@ struct slice history_at(struct flow *flow, struct slice key, struct slice moment
     struct slice found = history_last(flow, key, up_to(flow, moment)), last_key = found;
     if (slice_compare(item_text(flow->arena, found, "time"), moment) <= 0) return found;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :version',"
-                  "'FilterExpression':'#time <= :moment',%#,'ExpressionAttributeValues':{':item':%S,"
-                  "':version':%A,':moment':%S},'ScanIndexForward':false,'Limit':%d,'ConsistentRead':true}",
-                  &history_table, key, item_attribute(flow->arena, last_key, "version"), moment,
-                  (int64_t)WALK_PAGE);
+        task_query(flow, "#item = :item and #version < :version",
+                   ",'FilterExpression':'#time <= :moment','ScanIndexForward':false,'Limit':%d" READ_FRESH,
+                   "':item':%S,':version':%A,':moment':%S", &history_table, (int64_t)WALK_PAGE, key,
+                   item_attribute(flow->arena, last_key, "version"), moment);
         found = raw_first(flow->arena, flow_items(flow));
         last_key = flow_last_key(flow);
     } while (!found.data && last_key.data);
@@ -182,17 +177,14 @@ static void tell_one(struct flow *flow, struct slice key, struct slice at)
  * before it. */
 static void tell_list(struct flow *flow, struct slice key, struct slice from, struct slice to)
 {
-    struct slice after = SLICE_NONE, version, old = SLICE_NONE;
+    struct slice version, old = SLICE_NONE;
     bool diff = flow_int_or(flow, GET_DIFF, 0);
-    if (flow_given(flow, GET_AFTER))
-        after = flow_compose(flow, "{'item':%S,'version':%S}", key, flow_text(flow, GET_AFTER));
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version between :second and "
-              ":bound','FilterExpression':'#time between :from and :to',%#,"
-              "'ExpressionAttributeValues':{':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S},"
-              "'ConsistentRead':true,'Limit':%d%A}",
-              &history_table, key, history_second(flow, from), up_to(flow, to), from, to,
-              flow_int_or(flow, GET_LIMIT, LIST_USUAL), page_from(flow, after));
+    task_query(flow, "#item = :item and #version between :second and :bound",
+               ",'FilterExpression':'#time between :from and :to','Limit':%d"
+               "%[,'ExclusiveStartKey':{'item':%S,'version':%S}%]" READ_FRESH,
+               "':item':%S,':second':%S,':bound':%S,':from':%S,':to':%S", &history_table,
+               flow_int_or(flow, GET_LIMIT, LIST_USUAL), key, flow_text(flow, GET_AFTER), key,
+               history_second(flow, from), up_to(flow, to), from, to);
     struct slice items = flow_items(flow), last_key = flow_last_key(flow);
     version = item_text(flow->arena, raw_first(flow->arena, flow_items(flow)), "version");
     if (diff && version.data) old = last_version(flow, key, "<", version);

@@ -10,7 +10,6 @@
  * needed, for as long as a walk takes. */
 #include "calendar/calendar.h"
 #include "pattern/history.h"
-#include "pattern/listing.h"
 #include "pattern/rows.h"
 #include "pattern/sweep.h"
 
@@ -53,16 +52,13 @@ static void rule_take(struct flow *flow, struct prune *prune, struct slice item)
 {
     struct rule *rule = arena_new(flow->arena, struct rule);
     int64_t keep_s = item_int(flow->arena, item, "keep", 0);
-    struct buf table = {0};
     *rule = (struct rule){.versions = item_int(flow->arena, item, "versions", 0),
                           .name = item_text(flow->arena, item, "table"),
                           .deleted = item_text(flow->arena, item, "deleted"),
                           .next = prune->rules};
     if (keep_s) rule->cutoff = moment_text(flow->arena, flow->now_ms - keep_s * 1000);
     if (!keep_s && !rule->versions && !rule->deleted.data) return;
-    rest_encode(&table, rule->name);
-    buf_byte(&table, '/');
-    rule->table = arena_take(flow->arena, &table);
+    rule->table = flow_compose(flow, "%A/", rest_encoded(flow->arena, rule->name));
     prune->rules = rule;
 }
 
@@ -92,8 +88,8 @@ static size_t walk_page(struct flow *flow, struct prune *prune, struct excess **
     struct slice version;
     size_t count = 0;
     task_call(flow, "Scan",
-              "{'TableName':%T,'ProjectionExpression':'#item, #version, #event',%#,'Limit':%d%A}",
-              &history_table, (int64_t)PAGE, page_from(flow, prune->cursor));
+              "{'TableName':%T,'ProjectionExpression':'#item, #version, #event',%#,'Limit':%d" READ_FROM "}",
+              &history_table, (int64_t)PAGE, prune->cursor);
     *excesses = arena_array(flow->arena, struct excess, raw_count(flow->arena, flow_items(flow)));
     prune->cursor = flow_last_key(flow);
     raw_each (flow->arena, flow_items(flow), &version) {
@@ -117,11 +113,9 @@ static struct slice bound_by_number(struct flow *flow, const struct excess *exce
     int64_t left = excess->rule->versions;
     struct slice version, oldest = SLICE_NONE, last = SLICE_NONE;
     do {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#item = :item','ProjectionExpression':'#item, "
-            "#version',%#,'ExpressionAttributeValues':{':item':%S},'ScanIndexForward':false,'Limit':%d%A}",
-            &history_table, excess->item, left, page_from(flow, last));
+        task_query(flow, "#item = :item",
+                   ",'ProjectionExpression':'#item, #version','ScanIndexForward':false,'Limit':%d" READ_FROM,
+                   "':item':%S", &history_table, left, last, excess->item);
         raw_each (flow->arena, flow_items(flow), &version) {
             oldest = item_text(flow->arena, version, "version");
             left--;
@@ -134,11 +128,9 @@ static struct slice bound_by_number(struct flow *flow, const struct excess *exce
 /* The last before the cutoff held at the cutoff: it stays, unless it says that there was nothing. */
 static struct slice bound_by_age(struct flow *flow, const struct excess *excess)
 {
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :cutoff',"
-              "'ProjectionExpression':'#version, #event',%#,'ExpressionAttributeValues':{':item':%S,"
-              "':cutoff':%S},'ScanIndexForward':false,'Limit':1}",
-              &history_table, excess->item, excess->rule->cutoff);
+    task_query(flow, "#item = :item and #version < :cutoff",
+               ",'ProjectionExpression':'#version, #event'" QUERY_LAST, "':item':%S,':cutoff':%S",
+               &history_table, excess->item, excess->rule->cutoff);
     struct slice last = raw_first(flow->arena, flow_items(flow)),
                  version = item_text(flow->arena, last, "version");
     if (!item_says(flow->arena, last, "event", "REMOVE")) return version;
@@ -150,11 +142,9 @@ static void delete_before(struct flow *flow, struct slice item, struct slice bou
 {
     if (!bound.data) return;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#item = :item and #version < :bound',%#,"
-                  "'ExpressionAttributeValues':{':item':%S,':bound':%S},'ProjectionExpression':'#item, "
-                  "#version','Limit':%d}",
-                  &history_table, item, bound, (int64_t)SWEEP_REMOVED);
+        task_query(flow, "#item = :item and #version < :bound",
+                   ",'ProjectionExpression':'#item, #version','Limit':%d", "':item':%S,':bound':%S",
+                   &history_table, (int64_t)SWEEP_REMOVED, item, bound);
     } while (delete_listed(flow, &history_table));
 }
 
@@ -174,10 +164,8 @@ static void end_walk(struct flow *flow, const struct prune *prune)
 {
     for (const struct rule *rule = prune->rules; rule; rule = rule->next)
         if (rule->deleted.data && slice_compare(rule->deleted, prune->began) < 0)
-            task_call(flow, "DeleteItem",
-                      "{'TableName':%T,'Key':{'table':%S},'ConditionExpression':'#deleted = :deleted',%#,"
-                      "'ExpressionAttributeValues':{':deleted':%S}}",
-                      &history_settings_table, rule->name, rule->deleted);
+            task_delete(flow, "#deleted = :deleted", "':deleted':%S", &history_settings_table,
+                        flow_compose(flow, "{'table':%S}", rule->name), rule->deleted);
     task_call(flow, "PutItem", "{'TableName':%T,'Item':{'table':{'S':'*'},'rests':%S}}",
               &history_settings_table, moment_text(flow->arena, flow->now_ms + rest_ms(flow, prune)));
 }
@@ -190,7 +178,7 @@ static void prune_histories(struct flow *flow)
     unsigned pages = 0;
     struct slice item, start = SLICE_NONE;
     do {
-        task_call(flow, "Scan", "{'TableName':%T%A}", &history_settings_table, page_from(flow, start));
+        task_call(flow, "Scan", "{'TableName':%T" READ_FROM "}", &history_settings_table, start);
         raw_each (flow->arena, flow_items(flow), &item) {
             if (item_says(flow->arena, item, "table", "*")) {
                 prune.cursor = item_content(flow->arena, item, "cursor");

@@ -3,27 +3,12 @@
 
 #include "calendar/calendar.h"
 
-bool hold_take(struct flow *flow, const struct held *held, struct slice owner, int64_t for_ms,
-               const char *free, const struct hold_also *also)
+void hold_take(struct flow *flow, struct edit *edit, struct slice owner, int64_t for_ms, const char *free)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET " HOLD_TAKE "%r%r','ConditionExpression':'%r%r',%#,"
-        "'ExpressionAttributeValues':{':owner':%S,':until':%N,':now':%N,':zero':{'N':'0'},':one':{'N':'1'}%A},"
-        "'ReturnValues':'ALL_NEW',%O}",
-        held->table, held->key, also->set, also->remove, slice_of(free), also->condition, owner,
-        hold_until_ms(flow, for_ms), flow->now_ms, also->values);
-    return !flow_failed(flow);
-}
-
-bool hold_act(struct flow *flow, const struct held *held, int64_t fence, struct slice update,
-              const struct hold_also *also)
-{
-    task_call(flow, "UpdateItem",
-              "{'TableName':%T,'Key':%A,'UpdateExpression':'%r','ConditionExpression':'" HOLD_ACT "%r',%#,"
-              "'ExpressionAttributeValues':{':fence':%N%A},'ReturnValues':'ALL_NEW',%O}",
-              held->table, held->key, update, also->condition, fence, also->values);
-    return !flow_failed(flow);
+    edit_put(flow, edit, EDIT_SET, HOLD_TAKE,
+             "':owner':%S,':until':%N,':now':%N,':zero':{'N':'0'},':one':{'N':'1'}", owner,
+             hold_until_ms(flow, for_ms), flow->now_ms);
+    edit_if(flow, edit, free, NULL);
 }
 
 struct dynamo_hold hold_of(struct flow *flow, struct slice item)

@@ -1,42 +1,22 @@
 /* Holds of flows: who has a lease, a unit of work, a partition of a log; for how long, and by which fence.
  *
- * What holds for all of them is told in dynamo/dynamo.h (J1 to J4). An item that can be held is written here only:
+ * What holds for all of them is told in dynamo/dynamo.h (J1 to J4). They are taken, and acted on by who has them, by
+ * changes of their items (edit.h):
  *
- *     struct held held = {&leases, flow_compose(flow, "{'name':%S}", name)};
- *     struct hold_also also = {.set = SLICE(", #data = :data"), .values = flow_compose(flow, ",':data':%J", data)};
- *     if (hold_take(flow, &held, owner, 30000, HOLD_FREE, &also)) ...
- *     if (hold_act(flow, &held, fence, SLICE("REMOVE #owner"), &(struct hold_also){0})) ...
- *     else hold_refuse_fence(flow, flow_item(flow), fence, members, "lease", "granted");
- *
- * Both write once and see the item as it is then: as written, or as it was found where the condition did not hold
- * (flow_item). */
+ *     hold_take(flow, &edit, owner, 30000, HOLD_FREE);
+ *     edit_set(flow, &edit, "data", "%J", data);
+ *     if (edit_write(flow, &edit, &leases, key)) ...
+ *     if (edit_item(flow, &leases, key, SLICE("REMOVE #owner"), SLICE(HOLD_ACT), "':fence':%N", fence)) ...
+ *     else hold_refuse_fence(flow, flow_item(flow), fence, members, "lease", "granted"); */
 #ifndef PATTERN_HOLD_H
 #define PATTERN_HOLD_H
 
 #include "dynamo/dynamo.h"
-#include "pattern/flow.h"
+#include "pattern/edit.h"
 
-struct held {
-    const struct flow_table *table;
-    struct slice key; /* of the item: {"name":{"S":"x"}} */
-};
-
-/* What a write changes, or asks, besides the hold. All may be empty. hold_take has values :owner, :until, :now, :zero
- * and :one of its own, which may be used, and hold_act has :fence. */
-struct hold_also {
-    struct slice set;       /* ", #data = :data", of hold_take */
-    struct slice remove;    /* " REMOVE #data", of hold_take */
-    struct slice condition; /* " and #size < :most" */
-    struct slice values;    /* ",\":data\":{...}" */
-};
-
-/* Takes it, for so long; false: it was not to be had. `free` is HOLD_FREE, or HOLD_FREE_OR_MINE: then an owner that
- * holds it takes it again. */
-bool hold_take(struct flow *flow, const struct held *held, struct slice owner, int64_t for_ms,
-               const char *free, const struct hold_also *also);
-/* Updates the item as the holder of this fence; false: it is not the holder's any more. */
-bool hold_act(struct flow *flow, const struct held *held, int64_t fence, struct slice update,
-              const struct hold_also *also);
+/* Adds to a change that the item is taken, for so long, where it is to be had. `free` is HOLD_FREE, or
+ * HOLD_FREE_OR_MINE: then an owner that holds it takes it again. Its values :now, :zero and :one may be used. */
+void hold_take(struct flow *flow, struct edit *edit, struct slice owner, int64_t for_ms, const char *free);
 
 /* What an item says of its hold, and whose it is now: HOLD_IS_FREE when its time is over. */
 struct dynamo_hold hold_of(struct flow *flow, struct slice item);

@@ -52,6 +52,8 @@ void server_stop(struct server *server);
 void server_close(struct server *server);
 void server_begin(struct server *server, const struct flow_row *row, struct rest_call *call,
                   const struct pattern_host *host);
-void server_wake(struct server *server, const struct flow_wake *wakes);
+/* A sweep, on a thread that is lent to it; the flow is in the arena. */
+const struct flow *server_sweep(struct server *server, const struct flow_sweep *what, struct arena *arena,
+                                struct buf *body, const struct pattern_host *host);
 
 #endif

@@ -429,7 +429,7 @@ enum { GET_WAIT = JOB_ID + 1, GET_PROGRESS, GET_EXACT, GET_RANGES };
 
 static const struct field get_fields[] = {
     FIELD_JOB_ID,
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = JOB_WAIT_MS, .help = "wait so long for its end"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for its end"),
     [GET_PROGRESS] =
         {"progress", IN_QUERY, FIELD_BOOL,
          .help = "how many are done, of a large job at least (\"exact\": false); small jobs always tell"},
@@ -491,12 +491,9 @@ static void list_jobs(struct flow *flow)
     struct slice state = job_state_name(wanted), before = flow_compose(flow, "%d", before_ms);
     int64_t slots = slots_read(flow, &job_slots);
     for (int64_t slot = 0; slot < slots; slot++) {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'IndexName':'unfinished','KeyConditionExpression':'#listed = :listed and #run "
-            "between :from and :to',%#,'ExpressionAttributeValues':{':listed':{'S':'%r/%d'},%A},%A}",
-            &job_table, state, slot, listing_range(flow, list, flow_text(flow, LIST_AFTER), before),
-            listing_members(flow, list));
+        task_query(flow, "#listed = :listed and #run between :from and :to", ",'IndexName':'unfinished',%A",
+                   "':listed':{'S':'%r/%d'},%A", &job_table, listing_members(flow, list), state, slot,
+                   listing_range(flow, list, flow_text(flow, LIST_AFTER), before));
         listing_take(flow, list, "run", flow_text(flow, LIST_AFTER));
     }
     buf_text(flow->body, "{\"jobs\":[");

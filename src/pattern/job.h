@@ -16,7 +16,6 @@
 #define JOB_FEW           16       /* leaves: so many are read by everybody who asks how far a job is */
 #define JOB_NAME_BYTES    200      /* of a task */
 #define JOB_LONG_MS       (3660 * 24 * 3600 * 1000ll)
-#define JOB_WAIT_MS       60000
 #define JOB_ATTEMPTS_MOST 100
 
 extern const struct flow_table job_table, job_parts_table, job_items_table;
@@ -283,7 +282,6 @@ int64_t job_items_count(struct flow *flow); /* so far */
 void job_items_remove(struct flow *flow);
 /* Of a list in a request: refuses what cannot be stored; stores it, and tells the job its total. */
 void job_items_check(struct flow *flow, struct slice list);
-struct slice job_items_digest(struct flow *flow, struct slice list);
 void job_items_put(struct flow *flow, struct slice list);
 void job_source_check(struct flow *flow, struct slice source);
 bool job_reads_table(struct flow *flow); /* its items come from one */
@@ -291,10 +289,7 @@ bool job_reads_table(struct flow *flow); /* its items come from one */
 /* ---- routes ---- */
 
 enum { JOB_ID };
-#define FIELD_JOB_ID                                                                                         \
-    {                                                                                                        \
-        "id", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the job"                                       \
-    }
+#define FIELD_JOB_ID FIELD_IN_PATH("id", 200, "the job")
 flow_step job_put, job_patch;                     /* job_put.c */
 flow_step job_done, job_failed;                   /* job_done.c, job_fail.c */
 flow_step job_missing, job_failures, job_results; /* job_read.c */

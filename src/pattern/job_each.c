@@ -29,9 +29,7 @@ static struct drive_thing thing_of(const struct job *job)
 static struct slice setting_sent(struct flow *flow, const struct drive_setting *setting, unsigned field)
 {
     if (setting->type == FIELD_THEN) return flow_compose(flow, "%S", flow_then(flow, field));
-    if (setting->type == FIELD_BOOL)
-        return flow_compose(flow, "{'BOOL':%b}", (int)(flow_int(flow, field) != 0));
-    return flow_compose(flow, "%N", flow_int(flow, field));
+    return drive_number(flow, setting, flow_int(flow, field));
 }
 
 /* An item with those settings that were sent, or that all jobs have; SLICE_NONE: nothing is called. */
@@ -44,10 +42,8 @@ struct slice job_each_sent(struct flow *flow, unsigned first, bool with_others)
         bool is_sent = flow_given(flow, first + i);
         is_given |= is_sent;
         struct slice value = is_sent ? setting_sent(flow, setting, first + i) : SLICE_NONE;
-        if (!is_sent && with_others && setting->type == FIELD_BOOL)
-            value = flow_compose(flow, "{'BOOL':%b}", (int)setting->otherwise);
-        else if (!is_sent && with_others && setting->otherwise != DRIVE_NONE)
-            value = flow_compose(flow, "%N", setting->otherwise);
+        if (!is_sent && with_others && setting->otherwise != DRIVE_NONE)
+            value = drive_number(flow, setting, setting->otherwise);
         members = flow_compose(flow, "%A%[%,%s:%A%]", members, slice_of(setting->name), value);
     }
     if (is_given && with_others && !flow_given(flow, first))
@@ -114,8 +110,7 @@ const struct field job_tasks_fields[] = {
     FIELD_JOB_ID,
     [TASKS_FROM] = {"from", IN_QUERY, FIELD_INT, .max = JOB_TASKS_MOST,
                     .help = "the \"next\" of the answer before"},
-    [TASKS_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = JOB_WAIT_MS,
-                    .help = "wait so long for tasks, or for the end of the job"},
+    [TASKS_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for tasks, or for the end of the job"),
 };
 
 #define BRANCHES_AT_ONCE 32 /* that are passed over by one call: as long as nobody minds waiting */

@@ -13,8 +13,8 @@ const struct field job_failed_fields[] = {
     FIELD_JOB_ID,
     [FAIL_TASK] = {"task", IN_BODY, FIELD_JSON, true, .help = "its number, from 0 on, or its name"},
     [FAIL_REASON] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "what went wrong"},
-    [FAIL_KEY] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                  .help = "tells callers apart that tell of the same task; without it, they are one caller"},
+    [FAIL_KEY] = FIELD_REPEATS(
+        "tells callers apart that tell of the same task; without it, they are one caller"),
 };
 
 static _Noreturn void refuse_outside(struct flow *flow)

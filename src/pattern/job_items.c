@@ -5,7 +5,6 @@
  * as JSON lines, as many calls as it takes, or from a table, which a server reads page by page; a page of these has a
  * note with the key behind which the table goes on. A seal ends them, and then the job is told its total. So whoever is
  * interrupted goes on behind the last page, and nothing is there twice. */
-#include "base/hash.h"
 #include "pattern/chain.h"
 #include "pattern/job.h"
 #include "pattern/rows.h"
@@ -65,11 +64,8 @@ static struct slice items_next(struct items *items)
     struct slice value;
     if (items->is_list) return raw_look_next(&items->look, NULL, &value) ? value : SLICE_NONE;
     while (items->text.len) {
-        const char *end = memchr(items->text.data, '\n', items->text.len);
-        value = (struct slice){items->text.data, end ? (size_t)(end - items->text.data) : items->text.len};
-        items->text = slice_from(items->text, value.len + (end != NULL));
+        value = slice_trim(slice_cut(&items->text, '\n'));
         items->line++;
-        value = slice_trim(value);
         if (value.len) return value;
     }
     return SLICE_NONE;
@@ -143,11 +139,6 @@ static void items_end(struct flow *flow)
 }
 
 /* ---- a list in the PUT ---- */
-
-struct slice job_items_digest(struct flow *flow, struct slice list)
-{
-    return arena_printf(flow->arena, "%016llx", (unsigned long long)hash_bytes(list));
-}
 
 static struct items list_of(struct flow *flow, struct slice list)
 {

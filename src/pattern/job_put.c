@@ -12,6 +12,7 @@
 #include "pattern/job.h"
 #include "pattern/pattern.h"
 #include "pattern/rows.h"
+#include "pattern/tokens.h"
 
 #define NAMES_MOST 100000
 #define LEAF_BYTES                                                                                           \
@@ -50,8 +51,7 @@ const struct field job_put_fields[] = {
                       .help = "when it EXPIRES with what is done then: how long from now, or a time"},
     [PUT_TOLERATE] = {"tolerate", IN_BODY, FIELD_JSON,
                       .help = "so many tasks may fail: a number, or \"5%\" of the total (default: 0)"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = JOB_LONG_MS,
-                  .help = "how long it is kept after its end (default: for ever)"},
+    [PUT_KEEP] = FIELD_KEEP(JOB_LONG_MS, "how long it is kept after its end (default: for ever)"),
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN, .help = "what runs when it ends: a function, a URL or a call"},
     [PUT_PARENT] =
         {"parent", IN_BODY, FIELD_JSON,
@@ -421,7 +421,7 @@ void job_put(struct flow *flow)
     if (flow_given(flow, PUT_ITEMS)) {
         job_items_check(flow, flow_text(flow, PUT_ITEMS));
         put.source = SLICE("list");
-        put.digest = job_items_digest(flow, flow_text(flow, PUT_ITEMS));
+        put.digest = token_digest(flow, flow_text(flow, PUT_ITEMS));
     }
     parent_check(flow, &put);
     if (is_set && flow_given(flow, PUT_TASKS)) refuse_request(flow, "Named tasks have the layout tree.");

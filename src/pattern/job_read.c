@@ -18,12 +18,6 @@ const struct field job_page_fields[] = {
                     .help = "the \"next\" of the page before"},
 };
 
-static void page_put(struct flow *flow, int64_t *count, struct slice text)
-{
-    if ((*count)++) buf_byte(flow->body, ',');
-    buf_slice(flow->body, text);
-}
-
 /* Behind the last leaf that was read. */
 static void page_end(struct flow *flow, const struct job_scan *scan)
 {
@@ -45,8 +39,11 @@ void job_missing(struct flow *flow)
     buf_text(flow->body, "{\"missing\":[");
     if (from < job->leaves) scan = job_scan_begin(flow, from, SCAN_UNSETTLED);
     while (scan && count < most && job_scan_next(flow, scan, &leaf))
-        for (int64_t i = 0; i < leaf.count; i++)
-            if (!leaf.marks[i]) page_put(flow, &count, job_task_text(flow, &leaf, i));
+        for (int64_t i = 0; i < leaf.count; i++) {
+            if (leaf.marks[i]) continue;
+            flow_put(flow, flow->body, "%,%A", job_task_text(flow, &leaf, i));
+            count++;
+        }
     page_end(flow, scan);
 }
 
@@ -88,17 +85,14 @@ static void page_take(struct flow *flow, const struct leaf *leaf, struct slice i
 }
 
 /* What is known of the tasks of a leaf that have this mark. */
-static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark, const char *name,
-                        int64_t *count)
+static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark, const char *name)
 {
     struct slice key = job_part_key(flow, LEVEL_LEAF, leaf->index), last = SLICE_NONE, item;
     struct slice *values = arena_zero(flow->arena, (size_t)(leaf->count + 1) * sizeof *values);
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#part = :part and #task > :leaf',%#,"
-                  "'ExpressionAttributeValues':{':part':%A,':leaf':{'S':'-'}},'ConsistentRead':true"
-                  "%[,'ExclusiveStartKey':%A%]}",
-                  &job_parts_table, item_attribute(flow->arena, key, "part"), last);
+        task_query(flow, "#part = :part and #task > :leaf", READ_FRESH READ_FROM,
+                   "':part':%A,':leaf':{'S':'-'}", &job_parts_table, last,
+                   item_attribute(flow->arena, key, "part"));
         raw_each (flow->arena, flow_items(flow), &item) {
             bool is_page = slice_starts(item_text(flow->arena, item, "task"), SLICE("="));
             int64_t offset = is_page ? -1 : offset_of(flow, leaf, item);
@@ -109,9 +103,8 @@ static void details_put(struct flow *flow, const struct leaf *leaf, uint8_t mark
     } while (last.data);
     for (int64_t i = 0; i < leaf->count; i++)
         if (values[i].data && leaf->marks[i] == mark)
-            page_put(flow, count,
-                     flow_compose(flow, "{'task':%A,%s:%P}", job_task_text(flow, leaf, i), slice_of(name),
-                                  values[i]));
+            flow_put(flow, flow->body, "%,{'task':%A,%s:%P}", job_task_text(flow, leaf, i), slice_of(name),
+                     values[i]);
 }
 
 static void details_page(struct flow *flow, const char *list, enum job_scan_kind kind, uint8_t mark,
@@ -120,15 +113,15 @@ static void details_page(struct flow *flow, const char *list, enum job_scan_kind
     struct job *job = job_new(flow, flow_text(flow, JOB_ID));
     struct job_scan *scan = NULL;
     struct leaf leaf;
-    int64_t count = 0, found = 0, from = flow_int(flow, PAGE_AFTER);
+    int64_t found = 0, from = flow_int(flow, PAGE_AFTER);
     int64_t most = flow_int_or(flow, PAGE_LIMIT, PAGE_USUAL);
     job_load_existing(flow);
-    buf_slice(flow->body, flow_compose(flow, "{%s:[", slice_of(list)));
+    flow_put(flow, flow->body, "{%s:[", slice_of(list));
     bool has_some = from < job->leaves && (kind == SCAN_ALL || job->failures);
     if (has_some) scan = job_scan_begin(flow, from, kind);
     while (scan && found < most && job_scan_next(flow, scan, &leaf)) {
         int64_t marked = mark == LEAF_DONE ? leaf.done : leaf.failed;
-        if (marked) details_put(flow, &leaf, mark, name, &count);
+        if (marked) details_put(flow, &leaf, mark, name);
         found += marked;
     }
     page_end(flow, scan);

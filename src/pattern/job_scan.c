@@ -3,6 +3,7 @@
  *
  * The branches are read first: they tell which leaves are full, so that only the others need be read. */
 #include "pattern/job.h"
+#include "pattern/sweep.h"
 
 /* ---- parts by the hundred ---- */
 
@@ -21,27 +22,17 @@ static void parts_read(struct flow *flow, int level, const int64_t *indices, uns
                        struct slice *items)
 {
     struct buf keys = {0};
+    struct slice item;
     for (unsigned i = 0; i < count; i++) {
-        if (i) buf_byte(&keys, ',');
-        buf_slice(&keys, job_part_key(flow, level, indices[i]));
+        flow_put(flow, &keys, "%,%A", job_part_key(flow, level, indices[i]));
         items[i] = SLICE_NONE;
     }
-    struct slice rest = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", &job_parts_table,
-                                     buf_view(&keys));
-    buf_free(&keys);
-    for (;;) {
-        struct slice name, found, item;
-        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", rest);
-        raw_each_member (flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"), &name, &found) {
-            raw_each (flow->arena, found, &item) {
-                int64_t index = index_of(flow, item);
-                for (unsigned i = 0; i < count; i++)
-                    if (indices[i] == index) items[i] = item;
-            }
-        }
-        rest = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
-        if (!raw_count(flow->arena, rest)) return;
-        task_again(flow);
+    struct item_batch batch = get_items_begin(flow, &job_parts_table, arena_take(flow->arena, &keys),
+                                              READ_FRESH);
+    while (get_items_next(flow, &batch, &item)) {
+        int64_t index = index_of(flow, item);
+        for (unsigned i = 0; i < count; i++)
+            if (indices[i] == index) items[i] = item;
     }
 }
 

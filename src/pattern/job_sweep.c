@@ -13,11 +13,9 @@ static void part_delete(struct flow *flow, int level, int64_t index)
 {
     struct slice key = job_part_key(flow, level, index);
     do {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#part = :part','ProjectionExpression':'#part, #task',%#,"
-            "'ExpressionAttributeValues':{':part':%A},'ConsistentRead':true,'Limit':%d}",
-            &job_parts_table, item_attribute(flow->arena, key, "part"), (int64_t)SWEEP_REMOVED);
+        task_query(flow, "#part = :part", ",'ProjectionExpression':'#part, #task','Limit':%d" READ_FRESH,
+                   "':part':%A", &job_parts_table, (int64_t)SWEEP_REMOVED,
+                   item_attribute(flow->arena, key, "part"));
     } while (delete_listed(flow, &job_parts_table));
 }
 
@@ -32,10 +30,7 @@ static void parts_delete(struct flow *flow)
     for (int64_t i = 0; i < job->branches; i++) part_delete(flow, LEVEL_BRANCH, i);
     for (int64_t i = 0; i < job_tallies(job); i++) part_delete(flow, LEVEL_TALLY, i);
     if (job->has_items) job_items_remove(flow);
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{'id':%S},'ConditionExpression':'#run = :run',%#,"
-              "'ExpressionAttributeValues':{':run':%S}}",
-              &job_table, job->id, job->run);
+    task_delete(flow, "#run = :run", "':run':%S", &job_table, job_key(flow), job->run);
     job_forget(flow);
     flow_wake(flow, job_topic(job->id));
 }

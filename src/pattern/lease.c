@@ -14,12 +14,8 @@
  * Who waits stands in a line. When the lease becomes free the first takes it; who stands behind others takes
  * it after GRACE_MS for each of them, since those seem to have gone, and they lose their place. A place whose
  * time is over counts for nothing. */
-#include <stdio.h>
-
 #include "calendar/calendar.h"
-#include "pattern/edit.h"
 #include "pattern/hold.h"
-#include "pattern/listing.h"
 #include "pattern/names.h"
 #include "pattern/rows.h"
 
@@ -41,9 +37,9 @@ static uint64_t topic_of(const struct flow *flow, struct slice owner)
     return flow_topic("lease", flow_text(flow, NAME), owner);
 }
 
-static struct held held_of(struct flow *flow)
+static struct slice key_of(struct flow *flow)
 {
-    return (struct held){&leases, flow_compose(flow, "{'name':%S}", flow_text(flow, NAME))};
+    return flow_compose(flow, "{'name':%S}", flow_text(flow, NAME));
 }
 
 /* ---- who holds it ---- */
@@ -102,12 +98,10 @@ static struct slice told_until(struct flow *flow, int64_t until_ms)
 static void tell_grant(struct flow *flow, struct slice item, struct slice owner)
 {
     struct dynamo_hold mine = hold_of(flow, item);
-    struct raw_look look;
     struct slice name, seat;
     int64_t fence;
-    raw_look_begin(&look, flow->arena, item_content(flow->arena, item, "seats"));
     if (item_has(flow->arena, item, "seats")) mine.fence = 0;
-    while (raw_look_next(&look, &name, &seat)) {
+    raw_each_member (flow->arena, item_content(flow->arena, item, "seats"), &name, &seat) {
         struct slice content = raw_member(flow->arena, seat, "M");
         if (!slice_equal(item_text(flow->arena, content, "owner"), owner) || !raw_int(name, &fence)) continue;
         if (fence > mine.fence)
@@ -138,7 +132,7 @@ static _Noreturn void refuse_unknown(struct flow *flow)
 
 static struct slice read_item(struct flow *flow)
 {
-    return task_get(flow, &leases, "{'name':%S}", flow_text(flow, NAME));
+    return task_get(flow, &leases, "%A", key_of(flow));
 }
 
 /* ---- the line ---- */
@@ -203,10 +197,8 @@ static const struct field grant_fields[] = {
     FIELD_LEASE,
     [GRANT_OWNER] = {"owner", IN_BODY, FIELD_NAME, true,
                      .help = "who wants it; nobody else may use the same"},
-    [GRANT_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "for how long (default: 30s)"},
-    [GRANT_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                    .help = "how long to wait for it (default: not at all)"},
+    [GRANT_FOR] = FIELD_FOR(HOLD_MOST_MS, "for how long (default: 30s)"),
+    [GRANT_WAIT] = FIELD_WAIT(IN_BODY, "how long to wait for it (default: not at all)"),
     [GRANT_HOLDERS] = {"holders", IN_BODY, FIELD_INT, .min = 1, .max = HOLDERS_MOST,
                        .help = "how many may hold it at a time, this one among them (default: 1)"},
     [GRANT_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see"},
@@ -222,51 +214,57 @@ static int64_t grant_ms(const struct flow *flow)
     return flow_int_or(flow, GRANT_FOR, HOLD_USUAL_MS);
 }
 
-/* The write that grants; `condition` besides that it is free, `line` what becomes of those who wait. Whether it did;
- * the item is as it is now, or as it was seen. */
-static bool grant_write(struct flow *flow, struct slice condition, struct slice line, struct slice values)
+/* The write that grants; the edit has what becomes of those who wait, and more conditions than that it is free. Whether
+ * it did; the item is as it is now, or as it was seen. */
+static bool grant_write(struct flow *flow, struct edit *edit)
 {
-    struct held held = held_of(flow);
-    struct hold_also also = {line, SLICE(" REMOVE #data"), condition, values};
-    if (flow_given(flow, GRANT_DATA)) {
-        also.set = flow_compose(flow, "%A, #data = :data", line);
-        also.remove = SLICE("");
-        also.values = flow_compose(flow, "%A,':data':%J", values, flow_text(flow, GRANT_DATA));
-    }
-    return hold_take(flow, &held, grant_owner(flow), grant_ms(flow), HOLD_FREE, &also);
+    if (flow_given(flow, GRANT_DATA))
+        edit_set(flow, edit, "data", "%J", flow_text(flow, GRANT_DATA));
+    else
+        edit_put(flow, edit, EDIT_REMOVE, "#data", NULL);
+    return edit_write(flow, edit, &leases, key_of(flow));
 }
 
-/* The same beside others, on their seats as they were seen. Seats that are over go away with it. */
-static bool seat_write(struct flow *flow, const struct seats *seats, struct slice condition,
-                       struct slice line, struct slice values)
+/* As its only holder. */
+static void take_alone(struct flow *flow, struct edit *edit)
 {
-    bool has_data = flow_given(flow, GRANT_DATA);
-    int64_t fence = seats->fence + 1, until_ms = hold_until_ms(flow, grant_ms(flow));
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'name':%S},'UpdateExpression':'SET #seats = :seats, #holders = :holders, "
-        "#fence = :fence%r%[%?, #data = :data%] REMOVE #owner%[%?, #data%]','ConditionExpression':'" HOLD_FREE
-        " and %r and %r%r',%#,'ExpressionAttributeValues':{':seats':{'M':{%A%,'%d':{'M':{'owner':%S,'until':%N}}}},"
-        "':holders':%N,':fence':%N,':now':%N%[,':places':{'M':%A}%]%[%?,':last':%N%]%A%[,':data':%J%]},"
-        "'ReturnValues':'ALL_NEW',%O}",
-        &leases, flow_text(flow, NAME), line, has_data, !has_data,
-        seats->has_map ? SLICE("#seats = :places") : SLICE("attribute_not_exists(#seats)"),
-        seats->fence ? SLICE("#fence = :last") : SLICE("attribute_not_exists(#fence)"), condition,
-        seats->kept, fence, grant_owner(flow), until_ms, flow_int_or(flow, GRANT_HOLDERS, 1), fence,
-        flow->now_ms, seats->seen, seats->fence != 0, seats->fence, values, flow_text(flow, GRANT_DATA));
-    return !flow_failed(flow);
+    hold_take(flow, edit, grant_owner(flow), grant_ms(flow), HOLD_FREE);
+}
+
+/* Beside others, on their seats as they were seen. Seats that are over go away with it. */
+static void take_seat(struct flow *flow, const struct seats *seats, struct edit *edit)
+{
+    int64_t fence = seats->fence + 1;
+    edit_set(flow, edit, "seats", "{'M':{%A%,'%d':{'M':{'owner':%S,'until':%N}}}}", seats->kept, fence,
+             grant_owner(flow), hold_until_ms(flow, grant_ms(flow)));
+    edit_set(flow, edit, "holders", "%N", flow_int_or(flow, GRANT_HOLDERS, 1));
+    edit_set(flow, edit, "fence", "%N", fence);
+    edit_put(flow, edit, EDIT_REMOVE, "#owner", NULL);
+    edit_if(flow, edit, HOLD_FREE, "':now':%N", flow->now_ms);
+    if (seats->has_map)
+        edit_if(flow, edit, "#seats = :places", "':places':{'M':%A}", seats->seen);
+    else
+        edit_if(flow, edit, "attribute_not_exists(#seats)", NULL);
+    if (seats->fence)
+        edit_if(flow, edit, "#fence = :last", "':last':%N", seats->fence);
+    else
+        edit_if(flow, edit, "attribute_not_exists(#fence)", NULL);
 }
 
 /* In the hope that it is there, nobody holds it and nobody waits. The first grant of all enters its name. */
 static bool grant_at_once(struct flow *flow)
 {
-    bool is_alone = flow_int_or(flow, GRANT_HOLDERS, 1) == 1;
-    if (!is_alone) read_item(flow);
-    if (is_alone && grant_write(flow,
-                                SLICE(" and attribute_exists(#fence) and attribute_not_exists(#seats) and "
-                                      "(attribute_not_exists(#waiting) or size(#waiting) = :zero)"),
-                                SLICE(""), SLICE("")))
-        return true;
+    if (flow_int_or(flow, GRANT_HOLDERS, 1) == 1) {
+        struct edit edit = {0};
+        take_alone(flow, &edit);
+        edit_if(flow, &edit,
+                "attribute_exists(#fence) and attribute_not_exists(#seats) and "
+                "(attribute_not_exists(#waiting) or size(#waiting) = :zero)",
+                NULL);
+        if (grant_write(flow, &edit)) return true;
+    } else {
+        read_item(flow);
+    }
     if (!flow_item(flow).data) names_enter(flow, SLICE("lease"), flow_text(flow, NAME));
     return false;
 }
@@ -281,9 +279,9 @@ static struct slice seat_path(struct flow *flow, int64_t fence)
 static bool seat_renew(struct flow *flow, int64_t fence, struct slice owner, int64_t until_ms,
                        struct slice data)
 {
-    struct slice seat = seat_path(flow, fence), key = held_of(flow).key;
+    struct slice seat = seat_path(flow, fence);
     return edit_item(
-        flow, &leases, key,
+        flow, &leases, key_of(flow),
         flow_compose(flow, "SET %r.#until = :until%[%?, #data = :data%]", seat, data.data != NULL),
         flow_compose(flow, "%r.#owner = :owner and %r.#until >= :now", seat, seat),
         "':until':%N,':owner':%S,':now':%N%[,':data':%J%]", until_ms, owner, flow->now_ms, data);
@@ -293,11 +291,10 @@ static bool seat_renew(struct flow *flow, int64_t fence, struct slice owner, int
  * now. */
 static bool grant_again(struct flow *flow, const struct seats *seats)
 {
-    struct held held = held_of(flow);
     int64_t until_ms = hold_until_ms(flow, grant_ms(flow));
     if (seats->has_map) return seat_renew(flow, seats->mine, grant_owner(flow), until_ms, SLICE_NONE);
-    return hold_act(flow, &held, seats->mine, SLICE("SET #until = :until"),
-                    &(struct hold_also){.values = flow_compose(flow, ",':until':%N", until_ms)});
+    return edit_item(flow, &leases, key_of(flow), SLICE("SET #until = :until"), SLICE(HOLD_ACT),
+                     "':fence':%N,':until':%N", seats->mine, until_ms);
 }
 
 /* It is the asker's turn: on the line as it was seen, without the asker and, where they missed theirs, those before
@@ -305,16 +302,18 @@ static bool grant_again(struct flow *flow, const struct seats *seats)
 static bool grant_turn(struct flow *flow, const struct seats *seats, const struct line *line,
                        struct slice rest)
 {
-    struct slice condition = SLICE(" and attribute_not_exists(#waiting)"), update = SLICE(""),
-                 values = SLICE("");
-    if (line->places.data) {
-        condition = SLICE(" and #waiting = :seen");
-        update = SLICE(", #waiting = :rest");
-        values = flow_compose(flow, ",':seen':{'L':%A},':rest':{'L':[%A]}", line->places, rest);
-    }
+    struct edit edit = {0};
     if (seats->has_map || flow_int_or(flow, GRANT_HOLDERS, 1) > 1)
-        return seat_write(flow, seats, condition, update, values);
-    return grant_write(flow, condition, update, values);
+        take_seat(flow, seats, &edit);
+    else
+        take_alone(flow, &edit);
+    if (line->places.data) {
+        edit_put(flow, &edit, EDIT_SET, "#waiting = :rest", "':rest':{'L':[%A]}", rest);
+        edit_if(flow, &edit, "#waiting = :seen", "':seen':{'L':%A}", line->places);
+    } else {
+        edit_if(flow, &edit, "attribute_not_exists(#waiting)", NULL);
+    }
+    return grant_write(flow, &edit);
 }
 
 /* A place at the end of the line, until then; those that are over go away with it. */
@@ -334,7 +333,7 @@ static void stand_in_line(struct flow *flow, const struct line *line, int64_t un
         values = flow_compose(flow, "':none':{'L':[]},':mine':{'L':[%r]},':place':%r,':owner':%S,':most':%N",
                               mine, mine, grant_owner(flow), (int64_t)WAITING_MOST);
     }
-    edit_item(flow, &leases, held_of(flow).key, update, condition, "%r", values);
+    edit_item(flow, &leases, key_of(flow), update, condition, "%r", values);
 }
 
 /* ---- leaving the line ---- */
@@ -369,7 +368,7 @@ static struct slice leave_line(struct flow *flow)
         struct slice item = read_item(flow), rest;
         struct slice places = item_content(flow->arena, item, "waiting");
         if (!line_left(flow, places, &rest)) return item;
-        edit_item(flow, &leases, held_of(flow).key, SLICE("SET #waiting = :rest"), SLICE("#waiting = :seen"),
+        edit_item(flow, &leases, key_of(flow), SLICE("SET #waiting = :rest"), SLICE("#waiting = :seen"),
                   "':seen':{'L':%r},':rest':{'L':[%r]}", places, rest);
         if (!flow_failed(flow)) return flow_item(flow);
     }
@@ -465,9 +464,8 @@ enum { RENEW_OWNER = NAME + 1, RENEW_FENCE, RENEW_FOR, RENEW_UNTIL, RENEW_DATA, 
 static const struct field renew_fields[] = {
     FIELD_LEASE,
     [RENEW_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who holds it"},
-    [RENEW_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = INT64_MAX, .help = "of the grant"},
-    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "from now (default: 30s)"},
+    [RENEW_FENCE] = FIELD_FENCE("of the grant"),
+    [RENEW_FOR] = FIELD_FOR(HOLD_MOST_MS, "from now (default: 30s)"),
     [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
     [RENEW_DATA] = {"data", IN_BODY, FIELD_JSON, .help = "what others shall see instead"},
     [RENEW_REPLY] = FIELD_ANSWERED("held", FIELD_BOOL),
@@ -488,16 +486,13 @@ static void renew_lease(struct flow *flow)
 {
     bool has_data = flow_given(flow, RENEW_DATA);
     struct slice owner = flow_text(flow, RENEW_OWNER);
-    struct held held = held_of(flow);
     int64_t fence = flow_int(flow, RENEW_FENCE), until_ms = hold_renewed_ms(flow, RENEW_FOR, RENEW_UNTIL);
-    struct hold_also also = {.condition = SLICE(" and #owner = :owner and #until >= :now"),
-                             .values = flow_compose(flow, ",':owner':%S,':until':%N,':now':%N%[,':data':%J%]",
-                                                    owner, until_ms, flow->now_ms,
-                                                    flow_text(flow, RENEW_DATA))};
-
-    bool is_renewed = hold_act(
-        flow, &held, fence,
-        has_data ? SLICE("SET #until = :until, #data = :data") : SLICE("SET #until = :until"), &also);
+    bool is_renewed = edit_item(flow, &leases, key_of(flow),
+                                has_data ? SLICE("SET #until = :until, #data = :data")
+                                         : SLICE("SET #until = :until"),
+                                SLICE(HOLD_ACT " and #owner = :owner and #until >= :now"),
+                                "':fence':%N,':owner':%S,':until':%N,':now':%N%[,':data':%J%]", fence, owner,
+                                until_ms, flow->now_ms, flow_text(flow, RENEW_DATA));
     struct slice item = flow_item(flow);
     struct dynamo_hold found = hold_of(flow, item);
     if (!is_renewed && item_has(flow->arena, item, "seats")) {
@@ -531,7 +526,7 @@ static const struct field release_fields[] = {
 static struct slice seat_release(struct flow *flow, int64_t fence, struct slice owner)
 {
     struct slice seat = seat_path(flow, fence);
-    edit_item(flow, &leases, held_of(flow).key, flow_compose(flow, "SET #until = :now REMOVE %r", seat),
+    edit_item(flow, &leases, key_of(flow), flow_compose(flow, "SET #until = :now REMOVE %r", seat),
               flow_compose(flow, "%r.#owner = :owner", seat), "':owner':%S,':now':%N", owner, flow->now_ms);
     return flow_item(flow);
 }
@@ -540,8 +535,7 @@ static struct slice seat_release(struct flow *flow, int64_t fence, struct slice 
 static bool is_given_back(struct flow *flow, struct slice item, int64_t fence)
 {
     struct slice seats = item_content(flow->arena, item, "seats");
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)fence);
+    const char *name = arena_printf(flow->arena, "%lld", (long long)fence).data;
     return seats.data && fence <= hold_of(flow, item).fence && !raw_member(flow->arena, seats, name).data;
 }
 
@@ -553,11 +547,10 @@ static void release_lease(struct flow *flow)
     if (!flow_given(flow, owner_field) || !flow_given(flow, fence_field))
         task_refuse(flow, 400, "bad-request", "owner and fence are needed, in the body or in the query.");
     struct slice owner = flow_text(flow, owner_field);
-    struct held held = held_of(flow);
-    struct hold_also also = {.condition = SLICE(" and #owner = :owner"),
-                             .values = flow_compose(flow, ",':owner':%S,':now':%N", owner, flow->now_ms)};
     int64_t fence = flow_int(flow, fence_field);
-    bool is_released = hold_act(flow, &held, fence, SLICE("SET #until = :now REMOVE #owner, #data"), &also);
+    bool is_released = edit_item(flow, &leases, key_of(flow), SLICE("SET #until = :now REMOVE #owner, #data"),
+                                 SLICE(HOLD_ACT " and #owner = :owner"), "':fence':%N,':owner':%S,':now':%N",
+                                 fence, owner, flow->now_ms);
     struct slice item = flow_item(flow);
     if (!is_released && item_has(flow->arena, item, "seats")) item = seat_release(flow, fence, owner);
     bool was_released = is_given_back(flow, item, fence) ||
@@ -584,12 +577,7 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
     return flow_compose(flow, ",'held':%b,%r", (int)is_full(flow, item, &seats), holder_members(flow, item));
 }
 
-static void list_leases(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("lease"), "leases", "name", "name", .table = &leases, .tell = told_in_list}, 0);
-}
+NAMES_LIST(list_leases, SLICE("lease"), "leases", "name", "name", .table = &leases, .tell = told_in_list)
 
 static void show_lease(struct flow *flow)
 {

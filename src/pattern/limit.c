@@ -38,8 +38,7 @@ static const struct field take_fields[] = {
                     .help = "how many may be taken at once after a rest (default: rate)"},
     [TAKE_COUNT] = {"count", IN_BODY, FIELD_INT, .min = 1, .max = COUNT_MOST,
                     .help = "how many to take (default: 1)"},
-    [TAKE_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                   .help = "how long to wait for them (default: not at all)"},
+    [TAKE_WAIT] = FIELD_WAIT(IN_BODY, "how long to wait for them (default: not at all)"),
 };
 
 /* What a call wants, and what it got. */
@@ -196,12 +195,7 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
                         item_int(flow->arena, item, "burst", 1));
 }
 
-static void list_limits(struct flow *flow)
-{
-    names_list(
-        flow,
-        (struct names){SLICE("limit"), "limits", "name", "name", .table = &limits, .tell = told_in_list}, 0);
-}
+NAMES_LIST(list_limits, SLICE("limit"), "limits", "name", "name", .table = &limits, .tell = told_in_list)
 
 /* ---- rows ---- */
 

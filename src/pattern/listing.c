@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-struct slice page_from(struct flow *flow, struct slice key)
-{
-    return key.data ? flow_compose(flow, ",'ExclusiveStartKey':%A", key) : SLICE("");
-}
-
 void page_finish(struct flow *flow, struct slice next)
 {
     buf_byte(flow->body, ']');

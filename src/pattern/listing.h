@@ -5,8 +5,6 @@
 
 #include "pattern/flow.h"
 
-/* ,"ExclusiveStartKey":KEY of a request; empty for SLICE_NONE. */
-struct slice page_from(struct flow *flow, struct slice key);
 /* Appends ],"next":...} to the body, for SLICE_NONE only ]}, and ends the flow. */
 void page_finish(struct flow *flow, struct slice next);
 
@@ -27,7 +25,8 @@ struct listing *listing_new(struct flow *flow, int64_t most, bool newest_first);
 void listing_take(struct flow *flow, struct listing *listing, const char *attribute, struct slice after);
 /* ':from' and ':to' of a slot's query: the page behind `after` (empty: the first), of what was opened up to `before`;
  * and the query's members ScanIndexForward and Limit. */
-struct slice listing_range(struct flow *flow, const struct listing *listing, struct slice after, struct slice before);
+struct slice listing_range(struct flow *flow, const struct listing *listing, struct slice after,
+                           struct slice before);
 struct slice listing_members(struct flow *flow, const struct listing *listing);
 /* Behind the last entry. */
 void listing_finish(struct flow *flow, const struct listing *listing);

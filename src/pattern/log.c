@@ -40,7 +40,6 @@
  * order of each key, and number their own events behind those. One partition is a log in one order. */
 #include "pattern/log.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "calendar/calendar.h"
@@ -69,13 +68,6 @@ const struct flow_table log_positions = {"log-positions", FLOW_KEYS("group", "pa
 const struct flow_table log_parked = {"log-parked", FLOW_KEYS("group", "event"), NULL};
 
 /* ---- keys and texts ---- */
-
-struct slice log_encoded(struct flow *flow, struct slice name)
-{
-    struct buf out = {0};
-    rest_encode(&out, name);
-    return arena_take(flow->arena, &out);
-}
 
 /* "LOG/ID/", and what comes behind it. Every append makes one. */
 static struct slice key_make(struct flow *flow, const struct log_layout *layout, const char *kind,
@@ -111,8 +103,8 @@ int64_t log_key_number(struct slice key)
 
 struct slice log_group_key(struct flow *flow)
 {
-    return arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_NAME))),
-                        SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_GROUP))));
+    return flow_compose(flow, "%A/%A", rest_encoded(flow->arena, flow_text(flow, LOG_NAME)),
+                        rest_encoded(flow->arena, flow_text(flow, LOG_GROUP)));
 }
 
 struct slice log_hex(struct flow *flow, uint64_t hash)
@@ -129,11 +121,11 @@ struct slice log_partition_text(struct flow *flow, int64_t partition)
 struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count)
 {
     struct slice list = SLICE(""), child;
-    struct raw_look look;
     *count = 0;
-    raw_look_begin(&look, flow->arena, raw_member(flow->arena, seal, "L"));
-    for (; raw_look_next(&look, NULL, &child); ++*count)
-        list = flow_compose(flow, "%r%,%s", list, raw_text(flow->arena, raw_member(flow->arena, child, "N")));
+    raw_each (flow->arena, raw_member(flow->arena, seal, "L"), &child) {
+        list = flow_compose(flow, "%A%,%s", list, attribute_text(flow->arena, child));
+        ++*count;
+    }
     return list;
 }
 
@@ -145,24 +137,14 @@ int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parke
     task_refuse(flow, 400, "bad-request", "partition must be the number of a partition, as text: \"0\".");
 }
 
-bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
-                struct slice values)
+struct slice log_item_key(struct flow *flow, struct slice part)
 {
-    edit_item(flow, &log_table, flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), part),
-              update, slice_of(condition), "%A", values);
-    return !flow_failed(flow);
+    return flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), part);
 }
 
 uint64_t log_topic(const struct flow *flow)
 {
     return flow_topic("log", flow_text(flow, LOG_NAME), SLICE(""));
-}
-
-struct slice log_batch_items(struct flow *flow, const struct flow_table *table)
-{
-    char name[300];
-    snprintf(name, sizeof name, "%.*s%s", SLICE_ARG(flow->world->prefix), table->name);
-    return raw_member(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses"), name);
 }
 
 _Noreturn void log_refuse_partition(struct flow *flow, int64_t partition)
@@ -212,9 +194,7 @@ void log_layout_forget(struct flow *flow)
 void log_layout_get(struct flow *flow, struct log_layout *layout)
 {
     log_layout_forget(flow);
-    struct slice item = task_get(flow, &log_table, "{'log':%S,'part':{'S':'log'}}",
-                                 flow_text(flow, LOG_NAME));
-    log_layout_read(flow, item, layout);
+    log_layout_read(flow, task_get(flow, &log_table, "%A", LOG_KEY(flow)), layout);
     struct log_layout kept = *layout;
     kept.created = kept.change = SLICE_NONE;
     flow_remember(flow, layout_topic(flow), (struct slice){(const char *)&kept, sizeof kept});
@@ -287,12 +267,9 @@ struct log_range log_route(struct flow *flow, const struct log_layout *layout, u
         memcpy(&range, last.data, sizeof range);
         if (hash >= range.from && hash <= range.to) return range;
     }
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
-              "'ExpressionAttributeValues':{':log':%S,':first':{'S':'from/%r/'},':last':{'S':'from/%r/%r'}},"
-              "'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-              &log_table, flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id),
-              log_hex(flow, hash));
+    task_query(flow, "#log = :log and #part between :first and :last", QUERY_LAST READ_FRESH,
+               "':log':%S,':first':{'S':'from/%r/'},':last':{'S':'from/%r/%r'}", &log_table,
+               flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id), log_hex(flow, hash));
     if (!log_range_read(flow, raw_first(flow->arena, flow_items(flow)), &range) || hash < range.from ||
         hash > range.to)
         range = log_range_of(layout, hash);
@@ -314,8 +291,7 @@ static const struct field put_fields[] = {
     [PUT_PARTITIONS] = {"partitions", IN_BODY, FIELD_INT, .min = 1, .max = LOG_PARTITIONS_MOST,
                         .help = "how many may be written and read side by side (default: 4); with one, all "
                                 "events are in one order"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "events end after this time (default: never)"},
+    [PUT_KEEP] = FIELD_KEEP(KEEP_MOST_MS, "events end after this time (default: never)"),
     [PUT_SCALE] =
         {"scale", IN_BODY, FIELD_JSON,
          .help = "a server splits and merges partitions by itself: {split_above: \"500/s\", merge_below: "
@@ -369,21 +345,18 @@ static void put_begin(struct flow *flow)
                              "This log began with %lld partitions; split and merge change them.",
                              (long long)partitions);
         if (flow_given(flow, PUT_SCALE)) scale = log_scale_read(flow, flow_text(flow, PUT_SCALE), partitions);
-        if (keep_s && item_int(flow->arena, item, "keep", 0) != keep_s) {
-            /* Events that are appended from now on end by it; the others as they were told. */
-            if (!log_update(flow, SLICE("log"), SLICE("SET #keep = :keep"),
-                            "attribute_exists(#part) and attribute_not_exists(#deleted)",
-                            flow_compose(flow, "':keep':%N", keep_s)))
-                continue;
-            item = flow_item(flow);
-        }
+        /* Events that are appended from now on end by another `keep`; the others as they were told. */
+        bool keeps_other = keep_s && item_int(flow->arena, item, "keep", 0) != keep_s;
         struct slice setting = log_scale_attribute(flow, &scale);
-        if (flow_given(flow, PUT_SCALE) &&
-            !attribute_equal(flow->arena, item_attribute(flow->arena, item, "scale"), setting)) {
-            if (!log_update(flow, SLICE("log"), SLICE("SET #scale = :scale"),
-                            "attribute_exists(#part) and attribute_not_exists(#deleted)",
-                            flow_compose(flow, "':scale':%A", setting)))
-                continue;
+        bool scales_other = flow_given(flow, PUT_SCALE) &&
+                            !attribute_equal(flow->arena, item_attribute(flow->arena, item, "scale"),
+                                             setting);
+        if (keeps_other || scales_other) {
+            struct edit edit = {0};
+            if (keeps_other) edit_set(flow, &edit, "keep", "%N", keep_s);
+            if (scales_other) edit_set(flow, &edit, "scale", "%A", setting);
+            edit_if(flow, &edit, "attribute_exists(#part) and attribute_not_exists(#deleted)", NULL);
+            if (!edit_write(flow, &edit, &log_table, LOG_KEY(flow))) continue;
             item = flow_item(flow);
         }
         log_layout_forget(flow);
@@ -407,13 +380,8 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
     return arena_take(flow->arena, &out);
 }
 
-static void list_logs(struct flow *flow)
-{
-    names_list(flow,
-               (struct names){SLICE("log"), "logs", "log", "log", .table = &log_table,
-                              .part = ",'part':{'S':'log'}", .tell = told_in_list},
-               0);
-}
+NAMES_LIST(list_logs, SLICE("log"), "logs", "log", "log", .table = &log_table, .part = ",'part':{'S':'log'}",
+           .tell = told_in_list)
 
 /* ---- consumers that the server calls ---- */
 

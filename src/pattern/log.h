@@ -15,7 +15,6 @@ extern const struct flow_table log_table, log_heads, log_events, log_positions, 
 #define LOG_SLOTS           16      /* of the index of news, at most */
 #define LOG_PARTITIONS_MOST 1000000 /* at the beginning */
 #define LOG_PARKED          (-1) /* the number of a group's own partition: parked events to be read again */
-#define LOG_WAIT_MOST_MS    60000
 #define LOG_LEASE_MOST_MS   (24 * 3600 * 1000ll)
 #define LOG_LEASE_USUAL_MS  30000
 #define LOG_NUMBER_MOST     9007199254740991 /* 2^53 - 1: what every JSON reader can hold */
@@ -79,8 +78,6 @@ struct drive_thing log_drive_thing(struct flow *flow, struct slice group);
 
 /* ---- log.c: keys and texts ---- */
 
-/* A name, percent-encoded. */
-struct slice log_encoded(struct flow *flow, struct slice name);
 /* Key of a partition's head and events, and of a slot: "LOG/ID/7"; of LOG_PARKED "LOG/ID/parked/GROUP". */
 struct slice log_key(struct flow *flow, const struct log_layout *layout, int64_t partition);
 /* Its number; LOG_PARKED where it has none. */
@@ -95,13 +92,12 @@ struct slice log_partition_text(struct flow *flow, int64_t partition);
 struct slice log_children_text(struct flow *flow, struct slice seal, unsigned *count);
 /* The partition that a text means, also "parked" where it may; what is none ends the task with a refusal. */
 int64_t log_partition_of(struct flow *flow, struct slice text, bool may_be_parked);
-/* Updates an item of the table of logs, by its part; false: the condition did not hold. `values`: "':a':{...}". */
-bool log_update(struct flow *flow, struct slice part, struct slice update, const char *condition,
-                struct slice values);
+/* The key of an item of the table of logs: of the log, by its part; of the log itself; of the group. */
+struct slice log_item_key(struct flow *flow, struct slice part);
+#define LOG_KEY(flow)       log_item_key(flow, SLICE("log"))
+#define LOG_GROUP_KEY(flow) log_item_key(flow, log_group_part(flow))
 /* Something was appended, or became free to be read. */
 uint64_t log_topic(const struct flow *flow);
-/* The array of a table in a BatchGetItem's reply. */
-struct slice log_batch_items(struct flow *flow, const struct flow_table *table);
 _Noreturn void log_refuse_partition(struct flow *flow, int64_t partition);
 
 /* ---- log_events.c: what a partition holds ---- */
@@ -127,6 +123,8 @@ struct log_end {
     struct slice seal;
 };
 struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, int64_t partition);
+/* The last number; it may be a little behind. 0: there is none. */
+int64_t log_last_number(struct flow *flow, const struct log_layout *layout, int64_t partition);
 
 /* Reads events one after the other, without those that have ended by their age:
  *     struct log_reader reader = {.layout = &layout, .partition = 3, .from = 17, .most = 100};
@@ -273,12 +271,10 @@ void log_scan_check(struct flow *flow, struct log_scan *scan);
 void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth);
 /* The log's item and the group's, by one call. Without the log the task ends with a refusal. */
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group);
-/* BatchGetItem of these tables, until nothing is left unprocessed. */
-void log_batch_get(struct flow *flow, struct slice tables);
 /* Positions of partitions, in their order; SLICE_NONE where there is none. */
 void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned count, struct slice *items);
-/* The position's item, which a consumer holds while it works. */
-struct held log_position(struct flow *flow, int64_t partition);
+/* The key of a position's item, which a consumer holds while it works. */
+struct slice log_position(struct flow *flow, int64_t partition);
 /* A position as it was read, but for what is left to do of parking an event of it (log_ack.c). */
 struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition,
                              struct slice item);

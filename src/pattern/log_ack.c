@@ -58,44 +58,43 @@ static void refuse_unfit(struct flow *flow, struct slice item)
 
 const struct field log_ack_fields[] = {
     FIELDS_OF_ACT(false, "all up to this number is done with; not given: only the lease is renewed"),
-    [ACT_MORE] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
-                  .help = "how long the partition stays the reader's (default: as long as before)"},
+    [ACT_MORE] = FIELD_FOR(LOG_LEASE_MOST_MS,
+                           "how long the partition stays the reader's (default: as long as before)"),
 };
 
-static bool renew(struct flow *flow, const struct held *held)
+static bool renew(struct flow *flow, struct slice position)
 {
-    struct hold_also also = {
-        .values = flow_compose(flow, ",':time':%N", hold_until_ms(flow, flow_int_or(flow, ACT_MORE, 0)))};
-    return hold_act(flow, held, flow_int(flow, ACT_FENCE),
-                    flow_given(flow, ACT_MORE) ? SLICE("SET #until = :time")
-                                               : SLICE("SET #until = :time + #lease"),
-                    &also);
+    return edit_item(flow, &log_positions, position,
+                     flow_given(flow, ACT_MORE) ? SLICE("SET #until = :time")
+                                                : SLICE("SET #until = :time + #lease"),
+                     SLICE(HOLD_ACT), "':fence':%N,':time':%N", flow_int(flow, ACT_FENCE),
+                     hold_until_ms(flow, flow_int_or(flow, ACT_MORE, 0)));
 }
 
 /* In the hope that it is the last that was given. Else the lease is kept. */
-static bool ack_up_to(struct flow *flow, const struct held *held, int64_t sequence)
+static bool ack_up_to(struct flow *flow, struct slice position, int64_t sequence)
 {
     int64_t fence = flow_int(flow, ACT_FENCE);
-    struct hold_also all = {
-        .condition = SLICE(" and #given = :sequence and #position < :sequence"),
-        .values = flow_compose(flow, ",':sequence':%N,':now':%N", sequence, flow->now_ms)};
-    if (hold_act(flow, held, fence, SLICE("SET #position = :sequence, #until = :now REMOVE #owner"), &all))
+    if (edit_item(flow, &log_positions, position,
+                  SLICE("SET #position = :sequence, #until = :now REMOVE #owner"),
+                  SLICE(HOLD_ACT " and #given = :sequence and #position < :sequence"),
+                  "':fence':%N,':sequence':%N,':now':%N", fence, sequence, flow->now_ms))
         return true;
     struct slice item = flow_item(flow);
     if (item_int(flow->arena, item, "position", 0) >= sequence ||
         item_int(flow->arena, item, "given", 0) <= sequence)
         return false;
-    int64_t until_ms = hold_until_ms(flow, flow_int_or(flow, ACT_MORE, lease_of(flow, item)));
-    struct hold_also some = {.condition = SLICE(" and #given > :sequence and #position < :sequence"),
-                             .values = flow_compose(flow, ",':sequence':%N,':until':%N", sequence, until_ms)};
-    return hold_act(flow, held, fence, SLICE("SET #position = :sequence, #until = :until"), &some);
+    return edit_item(flow, &log_positions, position, SLICE("SET #position = :sequence, #until = :until"),
+                     SLICE(HOLD_ACT " and #given > :sequence and #position < :sequence"),
+                     "':fence':%N,':sequence':%N,':until':%N", fence, sequence,
+                     hold_until_ms(flow, flow_int_or(flow, ACT_MORE, lease_of(flow, item))));
 }
 
 void log_ack_begin(struct flow *flow)
 {
     int64_t sequence = flow_int_or(flow, ACT_SEQUENCE, 0);
-    struct held held = log_position(flow, log_partition_of(flow, flow_text(flow, ACT_PARTITION), true));
-    bool is_done = sequence ? ack_up_to(flow, &held, sequence) : renew(flow, &held);
+    struct slice key = log_position(flow, log_partition_of(flow, flow_text(flow, ACT_PARTITION), true));
+    bool is_done = sequence ? ack_up_to(flow, key, sequence) : renew(flow, key);
     struct slice item = flow_item(flow);
     if (!is_done) refuse_unfit(flow, item);
     if (is_done || (sequence && item_int(flow->arena, item, "position", 0) >= sequence)) /* or said before */
@@ -147,10 +146,9 @@ static void park_carry_out(struct flow *flow, struct slice position)
 
 static struct intent park_intent(struct flow *flow, const struct log_layout *layout, int64_t partition)
 {
-    struct held held = log_position(flow, partition);
     struct log_layout *kept = flow->state = arena_new(flow->arena, struct log_layout);
     *kept = *layout;
-    return (struct intent){held.table, held.key, park_carry_out};
+    return (struct intent){&log_positions, log_position(flow, partition), park_carry_out};
 }
 
 struct slice log_park_finish(struct flow *flow, const struct log_layout *layout, int64_t partition,
@@ -214,13 +212,11 @@ const struct field log_parked_fields[] = {
 
 void log_parked_begin(struct flow *flow)
 {
-    struct slice item, group = log_group_key(flow), after = SLICE_NONE;
-    if (flow_given(flow, PARKED_AFTER))
-        after = flow_compose(flow, "{'group':%S,'event':%S}", group, flow_text(flow, PARKED_AFTER));
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
-              "'ExpressionAttributeValues':{':group':%S},'ConsistentRead':true,'Limit':%d%A}",
-              &log_parked, group, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL), page_from(flow, after));
+    struct slice item, group = log_group_key(flow);
+    task_query(flow, "#group = :group",
+               ",'Limit':%d%[,'ExclusiveStartKey':{'group':%S,'event':%S}%]" READ_FRESH, "':group':%S",
+               &log_parked, flow_int_or(flow, PARKED_LIMIT, LIST_USUAL), group, flow_text(flow, PARKED_AFTER),
+               group);
     buf_text(flow->body, "{\"parked\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,{'partition':%P", item_attribute(flow->arena, item, "partition"));

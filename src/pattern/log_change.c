@@ -80,10 +80,8 @@ static void routes_write(struct flow *flow, const struct log_layout *layout, con
     struct slice name = flow_text(flow, LOG_NAME), id = slice_of(layout->id), item;
     struct slice first = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->from));
     struct slice last = flow_compose(flow, "from/%r/%r", id, log_hex(flow, range->to)), routes;
-    task_call(flow, "Query",
-              "{'TableName':%T,'KeyConditionExpression':'#log = :log and #part between :first and :last',%#,"
-              "'ExpressionAttributeValues':{':log':%S,':first':%S,':last':%S},'ConsistentRead':true}",
-              &log_table, name, first, last);
+    task_query(flow, "#log = :log and #part between :first and :last", READ_FRESH,
+               "':log':%S,':first':%S,':last':%S", &log_table, name, first, last);
     routes = flow_items(flow);
     route_put(flow, layout, range, first);
     raw_each (flow->arena, routes, &item) {
@@ -128,10 +126,9 @@ void log_change_finish(struct flow *flow, const struct log_layout *layout)
             flow->now_ms / 1000, log_key(flow, layout, change.news[i].partition % layout->slots),
             log_hex(flow, change.news[i].from), log_hex(flow, change.news[i].to), parents);
     for (unsigned i = 0; i < change.new_count; i++) routes_write(flow, layout, &change.news[i]);
-    log_update(flow, SLICE("log"), SLICE("SET #version = :new REMOVE #change"),
-               "#version = :version and #id = :id",
-               flow_compose(flow, "':version':%N,':new':%N,':id':%S", layout->version, layout->version + 1,
-                            slice_of(layout->id)));
+    edit_item(flow, &log_table, LOG_KEY(flow), SLICE("SET #version = :new REMOVE #change"),
+              SLICE("#version = :version and #id = :id"), "':version':%N,':new':%N,':id':%S", layout->version,
+              layout->version + 1, slice_of(layout->id));
     log_layout_forget(flow);
     flow_wake(flow, log_topic(flow));
 }
@@ -241,11 +238,11 @@ static enum made change_make(struct flow *flow, struct log_change *change, struc
             merge_range(flow, &layout, olds, change->news);
         if (*parents > PARENTS_MOST) return TOO_MANY_PARENTS;
         layout.change = change_text(flow, change);
-        if (!log_update(flow, SLICE("log"), SLICE("SET #change = :change, #next = :next"),
-                        "#version = :version and #id = :id and attribute_not_exists(#change) and "
-                        "attribute_not_exists(#deleted)",
-                        flow_compose(flow, "':change':%A,':next':%N,':version':%N,':id':%S", layout.change,
-                                     layout.next + change->new_count, layout.version, slice_of(layout.id))))
+        if (!edit_item(flow, &log_table, LOG_KEY(flow), SLICE("SET #change = :change, #next = :next"),
+                       SLICE("#version = :version and #id = :id and attribute_not_exists(#change) and "
+                             "attribute_not_exists(#deleted)"),
+                       "':change':%A,':next':%N,':version':%N,':id':%S", layout.change,
+                       layout.next + change->new_count, layout.version, slice_of(layout.id)))
             continue;
         log_change_finish(flow, &layout);
         return MADE;

@@ -26,7 +26,8 @@ static bool group_remove(struct flow *flow, struct slice id, struct slice name)
     static const char query[] =
         "'KeyConditionExpression':'#group = :key','ProjectionExpression':'#group, %r',%#,"
         "'ExpressionAttributeValues':{':key':%S}";
-    struct slice code = log_encoded(flow, name), log = log_encoded(flow, flow_text(flow, LOG_NAME));
+    struct slice code = rest_encoded(flow->arena, name),
+                 log = rest_encoded(flow->arena, flow_text(flow, LOG_NAME));
     struct drive_thing thing = log_drive_thing(flow, name);
     drive_remove(flow, &thing); /* first: who is called would make it anew */
     struct slice key = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(log), SLICE_ARG(code));
@@ -54,11 +55,8 @@ void log_leave_begin(struct flow *flow)
 
 static bool find_group(struct flow *flow, struct slice *name)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#log = :log and begins_with(#part, :group)',%#,"
-        "'ExpressionAttributeValues':{':log':%S,':group':{'S':'group/'}},'Limit':1,'ConsistentRead':true}",
-        &log_table, flow_text(flow, LOG_NAME));
+    task_query(flow, "#log = :log and begins_with(#part, :group)", ",'Limit':1" READ_FRESH,
+               "':log':%S,':group':{'S':'group/'}", &log_table, flow_text(flow, LOG_NAME));
     struct slice part = item_text(flow->arena, raw_first(flow->arena, flow_items(flow)), "part");
     if (part.data) *name = slice_from(part, 6);
     return part.data != NULL;
@@ -87,8 +85,8 @@ static int by_text(const void *a, const void *b)
 void log_delete_begin(struct flow *flow)
 {
     struct slice name = flow_text(flow, LOG_NAME), group, item;
-    if (!log_update(flow, SLICE("log"), SLICE("SET #deleted = :yes"), "attribute_exists(#partitions)",
-                    SLICE("\":yes\":{\"BOOL\":true}")))
+    if (!edit_item(flow, &log_table, LOG_KEY(flow), SLICE("SET #deleted = :yes"),
+                   SLICE("attribute_exists(#partitions)"), "':yes':{'BOOL':true}"))
         task_refuse(flow, 404, "no-such-log", "There is no log '%.*s'.", SLICE_ARG(name));
     log_layout_forget(flow);
     struct slice id = item_text(flow->arena, flow_item(flow), "id");
@@ -98,20 +96,15 @@ void log_delete_begin(struct flow *flow)
     struct arena_mark mark = arena_mark(flow->arena);
     for (; find_group(flow, &group); flow_rewind(flow, mark)) group_remove(flow, id, group);
     for (int64_t slot = 0; slot < slots;) {
-        struct raw_look look;
         flow_rewind(flow, mark);
-        task_call(flow, "Query",
-                  "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot',%#,"
-                  "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
-                  &log_heads,
-                  arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(log_encoded(flow, name)),
-                               SLICE_ARG(id), (long long)slot),
-                  (int64_t)LOG_PAGE);
+        task_query(flow, "#slot = :slot", ",'IndexName':'news','Limit':%d", "':slot':%S", &log_heads,
+                   (int64_t)LOG_PAGE,
+                   arena_printf(flow->arena, "%.*s/%.*s/%lld", SLICE_ARG(rest_encoded(flow->arena, name)),
+                                SLICE_ARG(id), (long long)slot));
         struct slice keys[LOG_PAGE];
         size_t count = 0;
-        raw_look_begin(&look, flow->arena, flow_items(flow));
-        while (count < LOG_PAGE && raw_look_next(&look, NULL, &item))
-            keys[count++] = item_text(flow->arena, item, "partition");
+        raw_each (flow->arena, flow_items(flow), &item)
+            if (count < LOG_PAGE) keys[count++] = item_text(flow->arena, item, "partition");
         qsort(keys, count, sizeof *keys,
               by_text); /* those that were touched in the same second have no order */
         for (size_t i = 0; i < count; i++) partition_remove(flow, keys[i]);

@@ -134,6 +134,14 @@ struct log_end log_end_get(struct flow *flow, const struct log_layout *layout, i
         .sequence = end.next - 1, .time_ms = end.time_ms, .is_sealed = end.is_sealed, .seal = end.seal};
 }
 
+int64_t log_last_number(struct flow *flow, const struct log_layout *layout, int64_t partition)
+{
+    task_query(flow, "#chain = :chain", ",'ProjectionExpression':'#first, #n'" QUERY_LAST, "':chain':%S",
+               &log_events, log_key(flow, layout, partition));
+    struct slice page = raw_first(flow->arena, flow_items(flow));
+    return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
+}
+
 /* ---- events ---- */
 
 bool log_read_event(struct flow *flow, struct log_reader *reader)

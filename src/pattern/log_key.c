@@ -100,8 +100,7 @@ const struct field log_key_fields[] = {
     [KEY_AFTER] = {"after", IN_QUERY, FIELD_INT, .max = LOG_NUMBER_MOST,
                    .help = "only behind this number (default: 0)"},
     [KEY_LIMIT] = FIELD_LIMIT(EVENTS_MOST),
-    [KEY_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = LOG_WAIT_MOST_MS,
-                  .help = "how long to wait for one (default: not at all)"},
+    [KEY_WAIT] = FIELD_WAIT(IN_QUERY, "how long to wait for one (default: not at all)"),
 };
 
 void log_key_begin(struct flow *flow)

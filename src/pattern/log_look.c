@@ -1,6 +1,7 @@
 /* Looking at a log: its open partitions, and events without a group. */
 #include "calendar/calendar.h"
 #include "pattern/log.h"
+#include "pattern/sweep.h"
 
 #define HEADS_MOST   100 /* partitions: their heads are read by one BatchGetItem */
 #define EVENTS_MOST  1000
@@ -22,10 +23,8 @@ struct slice log_items_read(struct flow *flow, struct log_routes **routes, struc
     struct slice log = SLICE_NONE, last = SLICE_NONE, item;
     struct log_range range;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#log = :log',%#,"
-                  "'ExpressionAttributeValues':{':log':%S},'ConsistentRead':true%A}",
-                  &log_table, flow_text(flow, LOG_NAME), page_from(flow, last));
+        task_query(flow, "#log = :log", READ_FRESH READ_FROM, "':log':%S", &log_table, last,
+                   flow_text(flow, LOG_NAME));
         raw_each (flow->arena, flow_items(flow), &item) {
             struct slice part = item_text(flow->arena, item, "part");
             if (slice_equal(part, SLICE("log"))) log = item;
@@ -48,22 +47,15 @@ struct log_range log_open_at(const struct log_layout *layout, struct log_routes 
     return *routes && (*routes)->range.from <= hash ? (*routes)->range : log_range_of(layout, hash);
 }
 
-/* Whether something was ever put into the partition; `heads` are those of all that were. */
-static bool head_is_there(struct flow *flow, struct slice heads, struct slice key)
-{
-    struct slice item;
-    raw_each (flow->arena, heads, &item)
-        if (slice_equal(item_text(flow->arena, item, "partition"), key)) return true;
-    return false;
-}
-
 /* The open partitions in the order of their hashes. */
 void log_get_begin(struct flow *flow)
 {
     struct log_routes *routes = NULL;
-    struct slice keys = SLICE(""), consumers = SLICE(""), log = log_items_read(flow, &routes, &consumers);
+    struct slice keys = SLICE(""), consumers = SLICE(""), log = log_items_read(flow, &routes, &consumers),
+                 head;
     struct log_layout layout;
     struct log_range shown[HEADS_MOST];
+    bool has_head[HEADS_MOST] = {0}; /* something was ever put into it */
     unsigned count = 0;
     uint64_t at = 0;
     log_layout_read(flow, log, &layout);
@@ -75,16 +67,17 @@ void log_get_begin(struct flow *flow)
         is_all = range.to == UINT64_MAX;
         at = range.to + 1;
     }
-    log_batch_get(flow, flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_heads, keys));
-    struct slice heads = log_batch_items(flow, &log_heads);
+    struct item_batch batch = get_items_begin(flow, &log_heads, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &head))
+        for (unsigned i = 0; i < count; i++)
+            has_head[i] |= shown[i].partition == log_key_number(item_text(flow->arena, head, "partition"));
     struct slice scale = log_scale_state(flow, &layout);
     flow_put(flow, flow->body, "{%A,'created':%s,'version':%d,'consumers':[%A]%A,'open':[",
              log_settings(flow, &layout), layout.created, layout.version, consumers,
              log_scale_changes(flow, scale));
     for (unsigned i = 0; i < count; i++) {
         struct log_end end = {0};
-        if (head_is_there(flow, heads, log_key(flow, &layout, shown[i].partition)))
-            end = log_end_get(flow, &layout, shown[i].partition);
+        if (has_head[i]) end = log_end_get(flow, &layout, shown[i].partition);
         flow_put(flow, flow->body, "%,{'partition':%s,'from':%s,'to':%s,'sequence':%d%A}",
                  log_partition_text(flow, shown[i].partition), log_hex(flow, shown[i].from),
                  log_hex(flow, shown[i].to), end.sequence, log_scale_rate(flow, scale, shown[i].partition));

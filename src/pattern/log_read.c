@@ -24,10 +24,9 @@ const struct field log_read_fields[] = {
     [READ_OWNER] = {"owner", IN_BODY, FIELD_NAME, true, .help = "who reads; nobody else may use the same"},
     [READ_MAX] = {"max", IN_BODY, FIELD_INT, .min = 1, .max = READ_MOST,
                   .help = "at most so many events (default: 100)"},
-    [READ_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = LOG_WAIT_MOST_MS,
-                   .help = "how long to wait for one (default: not at all)"},
-    [READ_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LOG_LEASE_MOST_MS,
-                  .help = "how long the partition is the reader's without an ack (default: 30s)"},
+    [READ_WAIT] = FIELD_WAIT(IN_BODY, "how long to wait for one (default: not at all)"),
+    [READ_FOR] = FIELD_FOR(LOG_LEASE_MOST_MS,
+                           "how long the partition is the reader's without an ack (default: 30s)"),
     [READ_PARTITION] = {"partition", IN_BODY, FIELD_NAME, .help = "only of this one (default: of any)"},
 };
 
@@ -54,16 +53,14 @@ static bool parents_are_read(struct flow *flow, const struct log_scan *scan,
     int64_t *partitions = arena_array(flow->arena, int64_t, count);
     int64_t *ends = arena_array(flow->arena, int64_t, count);
     struct slice *items = arena_array(flow->arena, struct slice, count), parent;
-    struct raw_look look;
     /* whoever had it on this turn has seen its parents read */
     if (!count ||
         (candidate->item.data && item_int(flow->arena, candidate->item, "turn", -1) == scan->group.turn))
         return true;
-    raw_look_begin(&look, flow->arena, candidate->parents);
-    for (; raw_look_next(&look, NULL, &parent); at++) {
+    raw_each (flow->arena, candidate->parents, &parent) {
         struct slice map = raw_member(flow->arena, parent, "M");
         partitions[at] = item_int(flow->arena, map, "partition", 0);
-        ends[at] = item_int(flow->arena, map, "end", 0);
+        ends[at++] = item_int(flow->arena, map, "end", 0);
     }
     log_positions_get(flow, partitions, count, items);
     for (unsigned i = 0; i < count; i++)
@@ -109,30 +106,29 @@ static void read_events(struct flow *flow, const struct log_layout *layout,
 static bool lease_write(struct flow *flow, const struct log_group *group,
                         const struct log_candidate *candidate, struct given *given)
 {
-    static const char set[] = ", #lease = :lease, #given = :given, #page = :page, #position = :position, "
-                              "#generation = :generation, #turn = :turn";
     struct slice item = candidate->item, owner = flow_text(flow, READ_OWNER);
     struct slice seen = item_attribute(flow->arena, item, "position");
-    struct held held = log_position(flow, candidate->partition);
     int64_t lease_ms = flow_int_or(flow, READ_FOR, LOG_LEASE_USUAL_MS);
-    bool is_leased;
-    struct hold_also also = {
-        .set = slice_of(set),
-        .condition = flow_compose(
-            flow, " and %r and (attribute_not_exists(#generation) or #generation <= :generation)",
-            seen.data ? SLICE("#position = :seen") : SLICE("attribute_not_exists(#position)")),
-        .values = flow_compose(
-            flow,
-            ",':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N%[,':seen':%A%]",
-            lease_ms, given->last, given->page, candidate->position, group->generation, group->turn, seen)};
-    if (hold_state(flow, item, owner) == HOLD_IS_MINE &&
-        attribute_int(flow->arena, seen, -1) == candidate->position) {
-        also.values = flow_compose(flow, "%A,':until':%N", also.values, hold_until_ms(flow, lease_ms));
-        is_leased = hold_act(flow, &held, hold_of(flow, item).fence,
-                             arena_printf(flow->arena, "SET #until = :until%s", set), &also);
+    bool keeps_fence = hold_state(flow, item, owner) == HOLD_IS_MINE &&
+                       attribute_int(flow->arena, seen, -1) == candidate->position;
+    struct edit edit = {0};
+    if (keeps_fence) {
+        edit_set(flow, &edit, "until", "%N", hold_until_ms(flow, lease_ms));
+        edit_if(flow, &edit, HOLD_ACT, "':fence':%N", hold_of(flow, item).fence);
     } else {
-        is_leased = hold_take(flow, &held, owner, lease_ms, HOLD_FREE_OR_MINE, &also);
+        hold_take(flow, &edit, owner, lease_ms, HOLD_FREE_OR_MINE);
     }
+    edit_put(flow, &edit, EDIT_SET,
+             "#lease = :lease, #given = :given, #page = :page, #position = :position, "
+             "#generation = :generation, #turn = :turn",
+             "':lease':%N,':given':%N,':page':%N,':position':%N,':generation':%N,':turn':%N", lease_ms,
+             given->last, given->page, candidate->position, group->generation, group->turn);
+    edit_if(flow, &edit, "(attribute_not_exists(#generation) or #generation <= :generation)", NULL);
+    if (seen.data)
+        edit_if(flow, &edit, "#position = :seen", "':seen':%A", seen);
+    else
+        edit_if(flow, &edit, "attribute_not_exists(#position)", NULL);
+    bool is_leased = edit_write(flow, &edit, &log_positions, log_position(flow, candidate->partition));
     given->item = flow_item(flow);
     return is_leased;
 }
@@ -248,27 +244,13 @@ static int64_t first_unread(struct flow *flow, const struct log_scan *scan,
     return log_read_event(flow, &event) ? event.sequence : INT64_MAX;
 }
 
-/* The last number; it may be a little behind. 0: nothing is left. */
-static int64_t last_number(struct flow *flow, const struct log_scan *scan, int64_t partition)
-{
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#first, #n',%#,"
-        "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1}",
-        &log_events, log_key(flow, &scan->layout, partition));
-    struct slice page = raw_first(flow->arena, flow_items(flow));
-    return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
-}
-
 static int64_t count_parked(struct flow *flow)
 {
     int64_t total = 0, count;
     struct slice start = SLICE_NONE;
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#group = :group',%#,"
-                  "'ExpressionAttributeValues':{':group':%S},'Select':'COUNT'%A}",
-                  &log_parked, log_group_key(flow), page_from(flow, start));
+        task_query(flow, "#group = :group", ",'Select':'COUNT'" READ_FROM, "':group':%S", &log_parked, start,
+                   log_group_key(flow));
         if (raw_int(raw_text(flow->arena, raw_member(flow->arena, flow->reply.body, "Count")), &count))
             total += count;
         start = flow_last_key(flow);
@@ -291,7 +273,7 @@ void log_lag_begin(struct flow *flow)
             if (at->position < 0)
                 at->position = log_position_before(flow, &scan->layout, at->partition, scan->group.since_ms);
             int64_t first = first_unread(flow, scan, at);
-            int64_t last = last_number(flow, scan, at->partition);
+            int64_t last = log_last_number(flow, &scan->layout, at->partition);
             if (last < first) continue;
             total += last - first + 1;
             if (shown++ >= LAG_MOST) continue;

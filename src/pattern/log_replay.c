@@ -51,14 +51,14 @@ static void replay_from_time(struct flow *flow)
         struct log_layout layout;
         struct log_group group;
         log_group_get(flow, &layout, &group);
-        struct slice values = flow_compose(flow, "':turn':%N,':generation':%N,':since':%N", group.turn + 1,
-                                           group.generation + 1, since_ms);
-        if (group.item.data) values = flow_compose(flow, "%A,':seen':%N", values, group.turn);
-        if (log_update(flow, log_group_part(flow),
-                       flow_compose(flow,
-                                    "SET #turn = :turn, #generation = :generation, #since = :since REMOVE%r",
-                                    marks),
-                       group.item.data ? "#turn = :seen" : "attribute_not_exists(#turn)", values))
+        bool is_there = group.item.data;
+        if (edit_item(flow, &log_table, LOG_GROUP_KEY(flow),
+                      flow_compose(flow,
+                                   "SET #turn = :turn, #generation = :generation, #since = :since REMOVE%A",
+                                   marks),
+                      is_there ? SLICE("#turn = :seen") : SLICE("attribute_not_exists(#turn)"),
+                      "':turn':%N,':generation':%N,':since':%N%[%?,':seen':%N%]", group.turn + 1,
+                      group.generation + 1, since_ms, is_there, group.turn))
             break;
     }
     flow_wake(flow, log_topic(flow));
@@ -78,8 +78,7 @@ static void group_get(struct flow *flow, struct log_layout *layout, struct log_g
 static void replay_carry_out(struct flow *flow, struct slice group)
 {
     struct slice redo = item_content(flow->arena, group, "redo");
-    struct held held = log_position(flow, item_int(flow->arena, redo, "partition", 0));
-    edit_item(flow, held.table, held.key,
+    edit_item(flow, &log_positions, log_position(flow, item_int(flow->arena, redo, "partition", 0)),
               SLICE("SET #position = :position, #generation = :generation, #replayed = :turn, #fence = "
                     "if_not_exists(#fence, :zero) + :one REMOVE #owner, #turn"),
               SLICE("attribute_not_exists(#replayed) or #replayed < :turn"),
@@ -91,10 +90,7 @@ static void replay_carry_out(struct flow *flow, struct slice group)
 
 static struct intent replay_intent(struct flow *flow)
 {
-    return (struct intent){
-        &log_table,
-        flow_compose(flow, "{'log':%S,'part':%S}", flow_text(flow, LOG_NAME), log_group_part(flow)),
-        replay_carry_out};
+    return (struct intent){&log_table, LOG_GROUP_KEY(flow), replay_carry_out};
 }
 
 struct slice log_replay_finish(struct flow *flow, struct slice item)
@@ -157,9 +153,9 @@ static int64_t parked_move(struct flow *flow, const struct log_layout *layout, s
     chain_guess_end(flow, &chain, &end);
     chain_append(flow, &chain, &end, entries, count);
     for (size_t i = 0; i < count; i++) moved += !entries[i].is_repeated;
-    log_update(flow, log_group_part(flow), SLICE("SET #turn = #turn + :one, #again = :last"),
-               "attribute_exists(#turn) and (attribute_not_exists(#again) or #again < :last)",
-               flow_compose(flow, "':one':{'N':'1'},':last':%N", end.next - 1));
+    edit_item(flow, &log_table, LOG_GROUP_KEY(flow), SLICE("SET #turn = #turn + :one, #again = :last"),
+              SLICE("attribute_exists(#turn) and (attribute_not_exists(#again) or #again < :last)"),
+              "':one':{'N':'1'},':last':%N", end.next - 1);
     for (size_t from = 0; from < count; from += SWEEP_REMOVED)
         delete_items(flow, &log_parked, keys + from,
                      count - from < SWEEP_REMOVED ? count - from : SWEEP_REMOVED);
@@ -176,11 +172,10 @@ static void replay_parked(struct flow *flow)
     int64_t total = 0;
     group_get(flow, &layout, &group);
     do {
-        task_call(flow, "Query",
-                  "{'TableName':%T,'KeyConditionExpression':'#group = :group',"
-                  "'FilterExpression':'#parked <= :began',%#,'ExpressionAttributeValues':{':group':%S,"
-                  "':began':%S},'ConsistentRead':true,'Limit':%d%A}",
-                  &log_parked, log_group_key(flow), began, (int64_t)MOVED_MOST, page_from(flow, start));
+        task_query(flow, "#group = :group",
+                   ",'FilterExpression':'#parked <= :began','Limit':%d" READ_FRESH READ_FROM,
+                   "':group':%S,':began':%S", &log_parked, (int64_t)MOVED_MOST, start, log_group_key(flow),
+                   began);
         struct slice items = flow_items(flow);
         size_t count = raw_count(flow->arena, items);
         start = flow_last_key(flow);

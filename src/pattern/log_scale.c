@@ -15,7 +15,6 @@
  * of the lower limit for COLD_S, and never to fewer partitions than the log began with. What was made is measured anew,
  * and the upper limit is at least twice the lower one: so what a split makes is not merged by the same load, nor the
  * other way round. */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -121,9 +120,8 @@ struct slice log_scale_member(struct flow *flow, const struct log_scale *scale)
 
 static struct slice state_key(struct flow *flow)
 {
-    return flow_compose(
-        flow, "{'partition':%S}",
-        arena_printf(flow->arena, "scale/%.*s", SLICE_ARG(log_encoded(flow, flow_text(flow, LOG_NAME)))));
+    return flow_compose(flow, "{'partition':{'S':'scale/%A'}}",
+                        rest_encoded(flow->arena, flow_text(flow, LOG_NAME)));
 }
 
 static struct slice state_get(struct flow *flow, struct slice key)
@@ -152,12 +150,16 @@ void log_scale_enter(struct flow *flow, const struct log_layout *layout)
               flow_text(flow, LOG_NAME), slice_of(layout->id), slice_of(layout->id));
 }
 
+/* What the last look has found of a partition; SLICE_NONE: nothing. */
+static struct slice rates_of(struct flow *flow, struct slice state, int64_t partition)
+{
+    return item_content(flow->arena, item_content(flow->arena, state, "rates"),
+                        log_partition_text(flow, partition).data);
+}
+
 struct slice log_scale_rate(struct flow *flow, struct slice state, int64_t partition)
 {
-    struct slice rates = item_content(flow->arena, state, "rates");
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)partition);
-    int64_t rate = item_int(flow->arena, item_content(flow->arena, rates, name), "r", -1);
+    int64_t rate = item_int(flow->arena, rates_of(flow, state, partition), "r", -1);
     if (rate < 0) return SLICE("");
     return flow_compose(flow, ",'rate':%s", rate_text(flow, rate));
 }
@@ -180,27 +182,14 @@ struct sample {
     int64_t hot_s, cold_s; /* since when; 0: it is not */
 };
 
-/* The last number; it may be a little behind. 0: there is none. */
-static int64_t last_number(struct flow *flow, const struct log_layout *layout, int64_t partition)
-{
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#chain = :chain','ProjectionExpression':'#first, #n',%#,"
-        "'ExpressionAttributeValues':{':chain':%S},'ScanIndexForward':false,'Limit':1}",
-        &log_events, log_key(flow, layout, partition));
-    struct slice page = raw_first(flow->arena, flow_items(flow));
-    return page.data ? item_int(flow->arena, page, "first", 0) + item_int(flow->arena, page, "n", 0) - 1 : 0;
-}
-
 /* What has come since the last look, and how long it has been too much or little. */
 static struct sample sample_take(struct flow *flow, const struct log_layout *layout, struct slice state,
                                  struct log_range range)
 {
-    struct sample sample = {.range = range, .last = last_number(flow, layout, range.partition), .rate = -1};
+    struct sample sample = {
+        .range = range, .last = log_last_number(flow, layout, range.partition), .rate = -1};
     int64_t at_ms = item_int(flow->arena, state, "at", 0), since_ms = flow->now_ms - at_ms;
-    char name[24];
-    snprintf(name, sizeof name, "%lld", (long long)range.partition);
-    struct slice before = item_content(flow->arena, item_content(flow->arena, state, "rates"), name);
+    struct slice before = rates_of(flow, state, range.partition);
     int64_t last = item_int(flow->arena, before, "n", 0);
     /* the first events of a child have numbers far from 0 */
     if (!before.data || since_ms <= 0 || since_ms > LOST_S * 1000 ||
@@ -330,10 +319,7 @@ static void look_at(struct flow *flow, struct slice key)
     struct log_scale scale = log_scale_of(flow, log);
     if (!slice_equal(item_text(flow->arena, log, "id"), item_text(flow->arena, state, "id")) ||
         item_has(flow->arena, log, "deleted") || !scale.above) { /* nobody asks for it any more */
-        task_call(
-            flow, "DeleteItem",
-            "{'TableName':%T,'Key':%A,'ConditionExpression':'#id = :id',%#,'ExpressionAttributeValues':{':id':%A}}",
-            &log_heads, key, item_attribute(flow->arena, state, "id"));
+        task_delete(flow, "#id = :id", "':id':%A", &log_heads, key, item_attribute(flow->arena, state, "id"));
         return;
     }
     log_layout_read(flow, log, &layout);
@@ -362,11 +348,8 @@ static void sweep_logs(struct flow *flow)
     size_t count = 0;
     flow->fields = arena_array(flow->arena, struct field_value, LOG_GROUP + 1);
     memset(flow->fields, 0, (LOG_GROUP + 1) * sizeof *flow->fields);
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched <= :now',%#,"
-        "'ExpressionAttributeValues':{':slot':{'S':'scale'},':now':%N},'Limit':%d}",
-        &log_heads, flow->now_ms / 1000, (int64_t)LOGS_AT_ONCE);
+    task_query(flow, "#slot = :slot and #touched <= :now", ",'IndexName':'news','Limit':%d",
+               "':slot':{'S':'scale'},':now':%N", &log_heads, (int64_t)LOGS_AT_ONCE, flow->now_ms / 1000);
     raw_each (flow->arena, flow_items(flow), &item)
         if (count < LOGS_AT_ONCE)
             keys[count++] = flow_compose(flow, "{%A}", item_members(flow->arena, item, "partition"));

@@ -14,8 +14,7 @@
  * pause; an index on AWS follows its table; clocks differ). Replays lower marks and raise the group's turn; a
  * mark is only written on the turn that the walk has seen. */
 #include "pattern/log.h"
-
-#include <stdio.h>
+#include "pattern/sweep.h"
 
 #define OVERLAP_S        (10 + LOG_TOUCHED_S) /* longer than a flow repeats a call */
 #define OVERLAP_REMOTE_S (60 + LOG_TOUCHED_S)
@@ -44,33 +43,22 @@ _Noreturn void log_refuse_group(struct flow *flow)
                 SLICE_ARG(flow_text(flow, LOG_NAME)), SLICE_ARG(flow_text(flow, LOG_GROUP)));
 }
 
-void log_batch_get(struct flow *flow, struct slice tables)
-{
-    for (;;) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':{%A}}", tables);
-        if (!raw_count(flow->arena, raw_member(flow->arena, flow->reply.body, "UnprocessedKeys"))) return;
-        task_again(flow);
-    }
-}
-
 void log_group_get(struct flow *flow, struct log_layout *layout, struct log_group *group)
 {
     struct slice name = flow_text(flow, LOG_NAME), item, log = SLICE_NONE, group_item = SLICE_NONE;
-    log_batch_get(flow, flow_compose(flow,
-                                     "%T:{'Keys':[{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}],"
-                                     "'ConsistentRead':true}",
-                                     &log_table, name, name, log_group_part(flow)));
-    raw_each (flow->arena, log_batch_items(flow, &log_table), &item)
+    struct slice keys = flow_compose(flow, "{'log':%S,'part':{'S':'log'}},{'log':%S,'part':%S}", name, name,
+                                     log_group_part(flow));
+    struct item_batch batch = get_items_begin(flow, &log_table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item))
         *(item_says(flow->arena, item, "part", "log") ? &log : &group_item) = item;
     log_layout_read(flow, log, layout);
     group_read(flow, log_replay_finish(flow, group_item), group);
 }
 
-struct held log_position(struct flow *flow, int64_t partition)
+struct slice log_position(struct flow *flow, int64_t partition)
 {
-    return (struct held){&log_positions,
-                         flow_compose(flow, "{'group':%S,'partition':%S}", log_group_key(flow),
-                                      log_partition_text(flow, partition))};
+    return flow_compose(flow, "{'group':%S,'partition':%S}", log_group_key(flow),
+                        log_partition_text(flow, partition));
 }
 
 int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_t partition,
@@ -84,8 +72,7 @@ int64_t log_position_of(struct flow *flow, const struct log_group *group, int64_
 
 int64_t log_mark(struct flow *flow, const struct log_group *group, int64_t slot)
 {
-    char name[16];
-    snprintf(name, sizeof name, "mark%d", (int)slot);
+    const char *name = arena_printf(flow->arena, "mark%d", (int)slot).data;
     return item_int(flow->arena, group->item, name, group->since_ms / 1000 - LOG_TOUCHED_S);
 }
 
@@ -96,12 +83,10 @@ void log_positions_get(struct flow *flow, const int64_t *partitions, unsigned co
     for (unsigned i = 0; i < count; i++)
         flow_put(flow, &keys, "%,{'group':%S,'partition':%S}", group,
                  log_partition_text(flow, partitions[i]));
-    struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ConsistentRead':true}", &log_positions,
-                                        buf_view(&keys));
-    buf_free(&keys);
-    log_batch_get(flow, request);
+    struct item_batch batch = get_items_begin(flow, &log_positions, arena_take(flow->arena, &keys),
+                                              READ_FRESH);
     for (unsigned i = 0; i < count; i++) items[i] = SLICE_NONE;
-    raw_each (flow->arena, log_batch_items(flow, &log_positions), &item) {
+    while (get_items_next(flow, &batch, &item)) {
         int64_t partition = log_key_number(item_text(flow->arena, item, "partition"));
         for (unsigned i = 0; i < count; i++)
             if (partitions[i] == partition) items[i] = item;
@@ -147,13 +132,10 @@ void log_scan_check(struct flow *flow, struct log_scan *scan)
                  candidate->position + 1);
         candidate->news = LOG_READ;
     }
-    bool has_keys = keys.len > 0;
-    struct slice request = flow_compose(flow, "%T:{'Keys':[%A],'ProjectionExpression':'#chain, #n',%#}",
-                                        &log_events, buf_view(&keys));
-    buf_free(&keys);
-    if (!has_keys) return;
-    log_batch_get(flow, request);
-    raw_each (flow->arena, log_batch_items(flow, &log_events), &page) {
+    if (!keys.len) return;
+    struct item_batch batch = get_items_begin(flow, &log_events, arena_take(flow->arena, &keys),
+                                              ",'ProjectionExpression':'#chain, #n',%#");
+    while (get_items_next(flow, &batch, &page)) {
         int64_t partition = log_key_number(item_text(flow->arena, page, "chain"));
         for (unsigned i = 0; i < scan->count; i++) /* a seal has no events */
             if (scan->candidates[i].partition == partition && item_int(flow->arena, page, "n", 0))
@@ -204,12 +186,9 @@ static void take_slot(struct flow *flow, struct log_scan *scan)
 {
     struct slice item;
     if (!scan->last_key.data) scan->slots[scan->slot].asked_s = flow->now_ms / 1000;
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'IndexName':'news','KeyConditionExpression':'#slot = :slot and #touched >= :mark',"
-        "%#,'ExpressionAttributeValues':{':slot':%S,':mark':%N},'Limit':%d%A}",
-        &log_heads, log_key(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot),
-        (int64_t)(LOG_PAGE - scan->count), page_from(flow, scan->last_key));
+    task_query(flow, "#slot = :slot and #touched >= :mark", ",'IndexName':'news','Limit':%d" READ_FROM,
+               "':slot':%S,':mark':%N", &log_heads, (int64_t)(LOG_PAGE - scan->count), scan->last_key,
+               log_key(flow, &scan->layout, scan->slot), log_mark(flow, &scan->group, scan->slot));
     scan->last_key = flow_last_key(flow);
     raw_each (flow->arena, flow_items(flow), &item)
         if (scan->count < LOG_PAGE)
@@ -253,7 +232,8 @@ bool log_scan_page(struct flow *flow, struct log_scan *scan)
 
 void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
 {
-    struct slice update = SLICE(""), values = SLICE("");
+    int64_t marks[LOG_SLOTS] = {0};
+    struct edit edit = {0};
     unsigned spared = 0;
     page_pass(scan);
     for (unsigned i = 0; i < scan->layout.slots; i++) {
@@ -263,14 +243,14 @@ void log_scan_mark(struct flow *flow, struct log_scan *scan, unsigned worth)
         if (mark_s > newest_s) mark_s = newest_s;
         if (!scan->slots[i].passed || mark_s <= log_mark(flow, &scan->group, i)) continue;
         spared += scan->slots[i].passed;
-        update = arena_printf(flow->arena, "%.*s%s #mark%u = :mark%u", SLICE_ARG(update),
-                              update.len ? "," : "SET", i, i);
-        values = flow_compose(flow, "%A,':mark%r':%N", values, arena_printf(flow->arena, "%u", i), mark_s);
+        marks[i] = mark_s;
     }
     if ((spared < worth || !spared) && !scan->parked_is_read) return;
-    if (scan->parked_is_read) update = flow_compose(flow, "%r REMOVE #again", update);
-    log_update(flow, log_group_part(flow), update, "#turn = :turn",
-               flow_compose(flow, "':turn':%N%r", scan->group.turn, values));
+    for (unsigned i = 0; i < LOG_SLOTS; i++)
+        if (marks[i]) edit_set(flow, &edit, arena_printf(flow->arena, "mark%u", i).data, "%N", marks[i]);
+    if (scan->parked_is_read) edit_put(flow, &edit, EDIT_REMOVE, "#again", NULL);
+    edit_if(flow, &edit, "#turn = :turn", "':turn':%N", scan->group.turn);
+    edit_write(flow, &edit, &log_table, LOG_GROUP_KEY(flow));
 }
 
 /* ---- by time ---- */

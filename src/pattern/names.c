@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "base/limits.h"
 #include "pattern/listing.h"
-#include "pattern/slots.h"
+#include "pattern/sweep.h"
 
 #define OLD_MS       (2 * NAMES_FRESH_MS)
 #define THINGS_BATCH LIMIT_BATCH_GET_KEYS
@@ -66,23 +66,13 @@ static struct listing *entries_read(struct flow *flow, const struct names *names
     for (int64_t slot = 0; slot < slot_count; slot++) {
         struct slice list = arena_printf(flow->arena, "%.*s/%d", SLICE_ARG(names->list), (int)slot);
 
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#list = :list%[%? and begins_with(#name, :prefix)%]',%#,"
-            "'ExpressionAttributeValues':{':list':%S%[,':prefix':%S%]},'ConsistentRead':true,'Limit':%d"
-            "%[,'ExclusiveStartKey':{'list':%S,'name':%S}%]}",
-            &names_table, prefix.data != NULL, list, prefix, listing->most + 1, list, after);
+        task_query(flow, "#list = :list%[%? and begins_with(#name, :prefix)%]",
+                   ",'Limit':%d" READ_FRESH "%[,'ExclusiveStartKey':{'list':%S,'name':%S}%]",
+                   "':list':%S%[,':prefix':%S%]", &names_table, prefix.data != NULL, listing->most + 1, list,
+                   after, list, prefix);
         listing_take(flow, listing, "name", SLICE(""));
     }
     return listing;
-}
-
-static void take_thing(struct flow *flow, const struct names *names, const struct listing *page,
-                       struct slice item, struct slice *things)
-{
-    struct slice name = slice_from(item_text(flow->arena, item, names->key), names->begin.len);
-    for (int64_t i = 0; i < page->count; i++)
-        if (slice_equal(name, page->entries[i].order)) things[i] = item;
 }
 
 /* The items of some things, THINGS_BATCH at the most. */
@@ -96,15 +86,11 @@ static void things_get(struct flow *flow, const struct names *names, const struc
                                 arena_printf(flow->arena, "%.*s%.*s", SLICE_ARG(names->begin),
                                              SLICE_ARG(page->entries[i].order)),
                                 names->part ? flow_compose(flow, names->part) : SLICE(""));
-    struct slice left = flow_compose(flow, "{%T:{'Keys':[%A],'ConsistentRead':true}}", names->table, keys);
-    for (;;) {
-        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", left);
-        raw_each (flow->arena, raw_first(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses")),
-                  &item)
-            take_thing(flow, names, page, item, things);
-        left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
-        if (!raw_count(flow->arena, left)) return;
-        task_again(flow);
+    struct item_batch batch = get_items_begin(flow, names->table, keys, READ_FRESH);
+    while (get_items_next(flow, &batch, &item)) {
+        struct slice name = slice_from(item_text(flow->arena, item, names->key), names->begin.len);
+        for (int64_t i = 0; i < page->count; i++)
+            if (slice_equal(name, page->entries[i].order)) things[i] = item;
     }
 }
 
@@ -113,10 +99,8 @@ static void entry_remove(struct flow *flow, struct slice entry)
 {
     int64_t entered_ms = item_int(flow->arena, entry, "entered", 0);
     if (flow->now_ms - entered_ms <= OLD_MS) return;
-    task_call(flow, "DeleteItem",
-              "{'TableName':%T,'Key':{%A},'ConditionExpression':'#entered = :entered',%#,"
-              "'ExpressionAttributeValues':{':entered':%N}}",
-              &names_table, item_members(flow->arena, entry, "list name"), entered_ms);
+    task_delete(flow, "#entered = :entered", "':entered':%N", &names_table,
+                flow_compose(flow, "{%A}", item_members(flow->arena, entry, "list name")), entered_ms);
 }
 
 void names_list(struct flow *flow, struct names names, unsigned fields)
@@ -126,17 +110,12 @@ void names_list(struct flow *flow, struct names names, unsigned fields)
     struct slice *told = arena_zero(flow->arena, (size_t)(page->count + 1) * sizeof *told);
     for (int64_t i = 0; names.table && i < page->count; i += THINGS_BATCH)
         things_get(flow, &names, page, i, things);
-    if (names.children) {
-        /* The last child of each thing that has no item. */
-        for (int64_t i = 0; i < page->count; i++) {
-            if (things[i].data) continue;
-            task_call(
-                flow, "Query",
-                "{'TableName':%T,'KeyConditionExpression':'#key = :name','ExpressionAttributeNames':{'#key':%s},"
-                "'ExpressionAttributeValues':{':name':%S},'ScanIndexForward':false,'Limit':1}",
-                names.children, slice_of(names.key), page->entries[i].order);
-            things[i] = raw_first(flow->arena, flow_items(flow));
-        }
+    /* The last child of each thing that has no item. */
+    for (int64_t i = 0; names.children && i < page->count; i++) {
+        if (things[i].data) continue;
+        task_query(flow, "%r = :name", QUERY_LAST, "':name':%S", names.children,
+                   arena_printf(flow->arena, "#%s", names.key), page->entries[i].order);
+        things[i] = raw_first(flow->arena, flow_items(flow));
     }
     for (int64_t i = 0; i < page->count; i++) {
         if (things[i].data) told[i] = names.tell ? names.tell(flow, things[i]) : SLICE("");

@@ -29,7 +29,7 @@ void names_note(struct flow *flow, struct slice list, struct slice name);
 /* The fields of a list, behind those of the path. */
 enum { NAMES_LIMIT, NAMES_AFTER, NAMES_PREFIX };
 #define FIELDS_NAMES                                                                                         \
-    FIELD_LIMIT(1000),                                                                                       \
+    FIELD_LIMIT(LIST_MOST),                                                                                  \
         {"after", IN_QUERY, FIELD_NAME, .max = 1024, .help = "the \"next\" of the page before"},             \
     {                                                                                                        \
         "prefix", IN_QUERY, FIELD_NAME, .max = 1024, .help = "only names that begin so"                      \
@@ -51,5 +51,11 @@ struct names {
 };
 /* A page. `fields`: where those of FIELDS_NAMES begin. */
 void names_list(struct flow *flow, struct names names, unsigned fields);
+/* A row's function that lists them: NAMES_LIST(list_limits, SLICE("limit"), "limits", "name", "name", ...). */
+#define NAMES_LIST(function, ...)                                                                            \
+    static void function(struct flow *flow)                                                                  \
+    {                                                                                                        \
+        names_list(flow, (struct names){__VA_ARGS__}, 0);                                                    \
+    }
 
 #endif

@@ -28,27 +28,20 @@
 static const struct flow_table once_table = {"once", FLOW_HASH("id"), "expires"};
 
 enum { NAME, KEY };
-#define FIELDS_ONCE                                                                                          \
-    {"name", IN_PATH, FIELD_NAME, true, .help = "what is done"},                                             \
-    {                                                                                                        \
-        "key", IN_PATH, FIELD_NAME, true, .help = "for which order, request or day: once for each"           \
-    }
+#define FIELD_ONCE_NAME FIELD_IN_PATH("name", 0, "what is done")
+#define FIELDS_ONCE     FIELD_ONCE_NAME, FIELD_IN_PATH("key", 0, "for which order, request or day: once for each")
 
 /* ---- what an item says ---- */
 
 static struct slice id_of(struct flow *flow)
 {
-    struct buf name = {0};
-    rest_encode(&name, flow_text(flow, NAME));
-    struct slice id = arena_printf(flow->arena, "%.*s/%.*s", SLICE_ARG(buf_view(&name)),
-                                   SLICE_ARG(flow_text(flow, KEY)));
-    buf_free(&name);
-    return id;
+    return flow_compose(flow, "%A/%A", rest_encoded(flow->arena, flow_text(flow, NAME)),
+                        flow_text(flow, KEY));
 }
 
-static struct held held_of(struct flow *flow)
+static struct slice key_of(struct flow *flow)
 {
-    return (struct held){&once_table, flow_compose(flow, "{'id':%S}", id_of(flow))};
+    return flow_compose(flow, "{'id':%S}", id_of(flow));
 }
 
 static uint64_t topic_of(struct flow *flow)
@@ -102,12 +95,10 @@ enum { BEGIN_FOR = KEY + 1, BEGIN_KEEP, BEGIN_WAIT, BEGIN_OWNER, BEGIN_INPUT };
 
 static const struct field begin_fields[] = {
     FIELDS_ONCE,
-    [BEGIN_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "how long the caller has for it, unless it renews (default: 30s)"},
-    [BEGIN_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                    .help = "how long its end is remembered (default: 1d)"},
-    [BEGIN_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                    .help = "where another is at it: how long to wait for its end (default: not at all)"},
+    [BEGIN_FOR] = FIELD_FOR(HOLD_MOST_MS, "how long the caller has for it, unless it renews (default: 30s)"),
+    [BEGIN_KEEP] = FIELD_KEEP(KEEP_MOST_MS, "how long its end is remembered (default: 1d)"),
+    [BEGIN_WAIT] = FIELD_WAIT(IN_BODY,
+                              "where another is at it: how long to wait for its end (default: not at all)"),
     [BEGIN_OWNER] = {"owner", IN_BODY, FIELD_NAME,
                      .help = "who calls: the same owner that asks again gets the same fence"},
     [BEGIN_INPUT] = {"input", IN_BODY, FIELD_JSON,
@@ -115,36 +106,34 @@ static const struct field begin_fields[] = {
 };
 
 /* A hold that nobody has, of a thing that is not done or is forgotten; never one that is under way with another
- * input. */
-#define MAY_BEGIN  " and (attribute_not_exists(#state) or #state <> :done or #kept <= :second)"
-#define SAME_INPUT " and (attribute_not_exists(#input) or #input = :input or #kept <= :second)"
-
-/* The fence is remembered beyond the hold, so that nobody gets it again. */
+ * input. The fence is remembered beyond the hold, so that nobody gets it again. */
 static bool begin_take(struct flow *flow, struct slice owner, struct slice input)
 {
     int64_t for_ms = flow_int_or(flow, BEGIN_FOR, HOLD_USUAL_MS), second = flow->now_ms / 1000;
-    int64_t keep_s = flow_int_or(flow, BEGIN_KEEP, KEEP_USUAL_MS) / 1000;
-    struct held held = held_of(flow);
-    struct hold_also also = {
-        .set = input.data ? SLICE(", #state = :running, #keep = :keep, #expires = :expires, #input = :input")
-                          : SLICE(", #state = :running, #keep = :keep, #expires = :expires"),
-        .remove = input.data ? SLICE(" REMOVE #result, #ended, #kept")
-                             : SLICE(" REMOVE #result, #ended, #kept, #input"),
-        .condition = input.data ? SLICE(MAY_BEGIN SAME_INPUT) : SLICE(MAY_BEGIN),
-        .values = flow_compose(
-            flow,
-            ",':done':{'S':'DONE'},':running':{'S':'RUNNING'},':second':%N,':keep':%N,':expires':%N%[,':input':%S%]",
-            second, keep_s, second + for_ms / 1000 + FENCE_KEPT_S, input)};
-    return hold_take(flow, &held, owner, for_ms, HOLD_FREE, &also);
+    struct slice key = key_of(flow);
+    struct edit edit = {0};
+    hold_take(flow, &edit, owner, for_ms, HOLD_FREE);
+    edit_set(flow, &edit, "state", "{'S':'RUNNING'}");
+    edit_set(flow, &edit, "keep", "%N", flow_int_or(flow, BEGIN_KEEP, KEEP_USUAL_MS) / 1000);
+    edit_set(flow, &edit, "expires", "%N", second + for_ms / 1000 + FENCE_KEPT_S);
+    edit_put(flow, &edit, EDIT_REMOVE, "#result, #ended, #kept", NULL);
+    edit_if(flow, &edit, "(attribute_not_exists(#state) or #state <> :done or #kept <= :second)",
+            "':done':{'S':'DONE'},':second':%N", second);
+    if (input.data) {
+        edit_set(flow, &edit, "input", "%S", input);
+        edit_if(flow, &edit, "(attribute_not_exists(#input) or #input = :input or #kept <= :second)", NULL);
+    } else {
+        edit_put(flow, &edit, EDIT_REMOVE, "#input", NULL);
+    }
+    return edit_write(flow, &edit, &once_table, key);
 }
 
 /* The same owner again: its reply was lost, or it was started again. */
 static bool begin_again(struct flow *flow, struct slice item)
 {
-    struct held held = held_of(flow);
-    int64_t until_ms = hold_until_ms(flow, flow_int_or(flow, BEGIN_FOR, HOLD_USUAL_MS));
-    return hold_act(flow, &held, hold_of(flow, item).fence, SLICE("SET #until = :until"),
-                    &(struct hold_also){.values = flow_compose(flow, ",':until':%N", until_ms)});
+    return edit_item(flow, &once_table, key_of(flow), SLICE("SET #until = :until"), SLICE(HOLD_ACT),
+                     "':fence':%N,':until':%N", hold_of(flow, item).fence,
+                     hold_until_ms(flow, flow_int_or(flow, BEGIN_FOR, HOLD_USUAL_MS)));
 }
 
 static bool has_other_input(struct flow *flow, struct slice item, struct slice input)
@@ -201,29 +190,23 @@ enum {
     FINISH_RESULT = RENEW_FOR,
     FAIL_ERROR = RENEW_FOR
 };
-#define FIELD_FENCE                                                                                          \
-    [ACT_FENCE] = {"fence",                                                                                  \
-                   IN_BODY,                                                                                  \
-                   FIELD_INT,                                                                                \
-                   true,                                                                                     \
-                   .min = 1,                                                                                 \
-                   .max = INT64_MAX,                                                                         \
-                   .help = "that the caller got when it began"}
+#define FIELDS_ACT FIELDS_ONCE, [ACT_FENCE] = FIELD_FENCE("that the caller got when it began")
 
 static const struct field renew_fields[] = {
-    FIELDS_ONCE,
-    FIELD_FENCE,
-    [RENEW_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = HOLD_MOST_MS,
-                   .help = "for how much longer, from now (default: 30s)"},
+    FIELDS_ACT,
+    [RENEW_FOR] = FIELD_FOR(HOLD_MOST_MS, "for how much longer, from now (default: 30s)"),
     [RENEW_UNTIL] = {"until", IN_BODY, FIELD_NAME, .help = "or a time, as GET answers it"},
     [RENEW_ANSWERED] = FIELD_ANSWERED("state", FIELD_TEXT),
-    FIELD_ANSWERED("owner", FIELD_TEXT)};
+    FIELD_ANSWERED("owner", FIELD_TEXT),
+};
 static const struct field finish_fields[] = {
-    FIELDS_ONCE, FIELD_FENCE,
-    [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what all others get (default: null)"}};
+    FIELDS_ACT,
+    [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what all others get (default: null)"},
+};
 static const struct field fail_fields[] = {
-    FIELDS_ONCE, FIELD_FENCE,
-    [FAIL_ERROR] = {"error", IN_BODY, FIELD_TEXT, .max = ERROR_BYTES, .help = "why, for people"}};
+    FIELDS_ACT,
+    [FAIL_ERROR] = {"error", IN_BODY, FIELD_TEXT, .max = ERROR_BYTES, .help = "why, for people"},
+};
 
 /* It is another's by now, or over. */
 static _Noreturn void refuse_stale(struct flow *flow, struct slice item)
@@ -237,11 +220,9 @@ static _Noreturn void refuse_stale(struct flow *flow, struct slice item)
 static void renew_once(struct flow *flow)
 {
     int64_t until_ms = hold_renewed_ms(flow, RENEW_FOR, RENEW_UNTIL);
-    struct held held = held_of(flow);
-    struct hold_also also = {
-        .values = flow_compose(flow, ",':until':%N,':expires':%N", until_ms, until_ms / 1000 + FENCE_KEPT_S)};
-    if (!hold_act(flow, &held, flow_int(flow, ACT_FENCE), SLICE("SET #until = :until, #expires = :expires"),
-                  &also))
+    if (!edit_item(flow, &once_table, key_of(flow), SLICE("SET #until = :until, #expires = :expires"),
+                   SLICE(HOLD_ACT), "':fence':%N,':until':%N,':expires':%N", flow_int(flow, ACT_FENCE),
+                   until_ms, until_ms / 1000 + FENCE_KEPT_S))
         refuse_stale(flow, flow_item(flow));
     struct slice item = flow_item(flow);
     flow_wake_kin_at(flow, topic_of(flow), hold_of(flow, item).until_ms + 1);
@@ -253,13 +234,10 @@ static void renew_once(struct flow *flow)
 /* Ends it by one write; a repeat finds that it has ended so. */
 static void end_once(struct flow *flow, struct slice state, struct slice update, struct slice values)
 {
-    struct held held = held_of(flow);
-    int64_t fence = flow_int(flow, ACT_FENCE);
-    struct hold_also also = {.values = flow_compose(flow,
-                                                    ",':state':%S,':now':%N,':second':%N,':longer':%N%A",
-                                                    state, flow->now_ms, flow->now_ms / 1000,
-                                                    flow->now_ms / 1000 + FENCE_KEPT_S, values)};
-    bool has_ended = hold_act(flow, &held, fence, update, &also);
+    int64_t fence = flow_int(flow, ACT_FENCE), second = flow->now_ms / 1000;
+    bool has_ended = edit_item(flow, &once_table, key_of(flow), update, SLICE(HOLD_ACT),
+                               "':fence':%N,':state':%S,':now':%N,':second':%N,':longer':%N%A", fence, state,
+                               flow->now_ms, second, second + FENCE_KEPT_S, values);
     struct slice item = flow_item(flow);
     if (!has_ended && !(is_in(flow, item, state) && hold_of(flow, item).fence == fence))
         refuse_stale(flow, item);
@@ -308,15 +286,14 @@ static void show_once(struct flow *flow)
 /* Its fence stays: the next one begins with a larger one, and who is at it now cannot end it any more. */
 static void forget_once(struct flow *flow)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':{'id':%S},'UpdateExpression':'SET #state = :forgotten, #expires = :longer "
-        "REMOVE #owner, #until, #result, #error, #failures, #input, #ended, #kept',"
-        "'ConditionExpression':'attribute_exists(#id) and #state <> :forgotten and "
-        "(attribute_not_exists(#kept) or #kept > :second)',%#,"
-        "'ExpressionAttributeValues':{':second':%N,':longer':%N,':forgotten':{'S':'FORGOTTEN'}}}",
-        &once_table, id_of(flow), flow->now_ms / 1000, flow->now_ms / 1000 + FENCE_KEPT_S);
-    if (flow_failed(flow)) refuse_unknown(flow);
+    if (!edit_item(flow, &once_table, key_of(flow),
+                   SLICE("SET #state = :forgotten, #expires = :longer "
+                         "REMOVE #owner, #until, #result, #error, #failures, #input, #ended, #kept"),
+                   SLICE("attribute_exists(#id) and #state <> :forgotten and "
+                         "(attribute_not_exists(#kept) or #kept > :second)"),
+                   "':second':%N,':longer':%N,':forgotten':{'S':'FORGOTTEN'}", flow->now_ms / 1000,
+                   flow->now_ms / 1000 + FENCE_KEPT_S))
+        refuse_unknown(flow);
     flow_wake(flow, topic_of(flow));
     flow_answer(flow, 200, "{'deleted':true}");
 }
@@ -325,8 +302,7 @@ static void forget_once(struct flow *flow)
 
 enum { FAILED_NAMES = NAME + 1 };
 
-static const struct field failed_fields[] = {{"name", IN_PATH, FIELD_NAME, true, .help = "what is done"},
-                                             FIELDS_NAMES};
+static const struct field failed_fields[] = {FIELD_ONCE_NAME, FIELDS_NAMES};
 
 static struct slice told_in_list(struct flow *flow, struct slice item)
 {

@@ -29,10 +29,8 @@ static void put_schema(struct buf *out, const struct field *field)
     if (field->type == FIELD_DURATION) compose(out, ",'type':['string','integer'],'examples':['30s',30000]");
     if (words.len) compose(out, ",'enum':[");
     while (words.len) {
-        const char *bar = memchr(words.data, '|', words.len);
-        struct slice word = {words.data, bar ? (size_t)(bar - words.data) : words.len};
-        compose(out, "%,%s%r", word, bar ? SLICE("") : SLICE("]"));
-        words = slice_from(words, word.len + (bar != NULL));
+        struct slice word = slice_cut(&words, '|');
+        compose(out, "%,%s%A", word, words.len ? SLICE("") : SLICE("]"));
     }
     if (field->type == FIELD_INT && field->max)
         compose(out, ",'minimum':%d,'maximum':%d", field->min, field->max);
@@ -211,9 +209,7 @@ static void put_tag(struct buf *out, const struct flow_row *row)
     struct slice path = slice_of(row->path), version = SLICE("/v1");
     if (slice_starts(path, version)) path = slice_from(path, version.len);
     path = slice_from(path, 1);
-    const char *end = memchr(path.data, '/', path.len);
-    if (end) path.len = (size_t)(end - path.data);
-    compose(out, ",'tags':[%s]", path);
+    compose(out, ",'tags':[%s]", slice_cut(&path, '/'));
 }
 
 static void put_operation(struct buf *out, const struct flow_row *row)

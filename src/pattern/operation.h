@@ -45,12 +45,18 @@ struct field {
 
 /* clang-format off */
 /* Fields that many rows have: a name in the path, of up to `most` bytes (0: 255); what GET answers beside the settings,
- * so that its answer can be PUT; how many a page has, and where it begins. */
+ * so that its answer can be PUT; how many a page has, and where it begins; how long to wait; the key of a call that may
+ * be repeated; of a lease the fence, and how long it lasts; how long something is kept. */
 #define FIELD_IN_PATH(name, most, help_text) {name, IN_PATH, FIELD_NAME, true, .max = most, .help = help_text}
 #define FIELD_ANSWERED(name, type) {name, IN_REPLY, type, .help = "as GET answers it; it changes nothing"}
 #define FIELD_LIMIT(most)                                                                                    \
     {"limit", IN_QUERY, FIELD_INT, .min = 1, .max = most, .help = "at most so many (default: 100)"}
 #define FIELD_AFTER {"after", IN_QUERY, FIELD_NAME, .help = "the \"next\" of the page before"}
+#define FIELD_WAIT(place, help_text) {"wait", place, FIELD_DURATION, .max = WAIT_MOST_MS, .help = help_text}
+#define FIELD_REPEATS(help_text) {"Idempotency-Key", IN_HEADER, FIELD_NAME, .help = help_text}
+#define FIELD_FENCE(help_text) {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = INT64_MAX, .help = help_text}
+#define FIELD_FOR(most, help_text) {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = most, .help = help_text}
+#define FIELD_KEEP(most, help_text) {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = most, .help = help_text}
 /* clang-format on */
 
 /* Fields that stand in the path come first, in its order. */

@@ -7,7 +7,6 @@
 #include "base/limits.h"
 #include "pattern/board.h"
 #include "pattern/counter.h"
-#include "pattern/listing.h"
 #include "pattern/rows.h"
 
 #define TEXT_BYTES (300 * 1024) /* of a message: it must fit an item */
@@ -49,7 +48,7 @@ static void wall_show(struct flow *flow)
 {
     struct slice last = SLICE_NONE;
     do {
-        board_list(flow, wall, page_from(flow, last));
+        board_list(flow, wall, SLICE(""), last);
         put_wall_page(flow);
         last = flow_last_key(flow);
     } while (last.data);

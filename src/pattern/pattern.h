@@ -31,6 +31,7 @@
 #include "rest/rest.h"
 
 struct pattern;
+struct pattern_host;
 
 /* A piece of a flow's work, for the thread that its request came in by. */
 struct pattern_task {
@@ -39,10 +40,11 @@ struct pattern_task {
 
 /* What the owner of the sockets lends to flows, so that a reply need not pass through a thread of ours. */
 struct pattern_host {
-    /* Runs the task on the thread that the call came in by, soon. From any thread; one at a time per call. */
-    void (*post)(struct rest_call *call, struct pattern_task *task);
+    /* Runs the task on the thread that the call came in by, soon. From any thread; one at a time per call. NULL, for
+     * a call without `done`: it is answered. */
+    void (*post)(const struct pattern_host *host, struct rest_call *call, struct pattern_task *task);
     /* The turn of that thread, which ends it; asked for on that thread only. */
-    struct dynamo_turn *(*turn)(struct rest_call *call);
+    struct dynamo_turn *(*turn)(const struct pattern_host *host, struct rest_call *call);
 };
 
 /* Zeroed: the defaults. */

@@ -199,10 +199,14 @@ struct chain period_chain(struct flow *flow, const struct period *period, int64_
                           .recalled_ms = REMEMBERED_MS};
 }
 
+struct slice period_bucket_key(struct flow *flow, const struct period *period, int64_t start_ms)
+{
+    return flow_compose(flow, "{'period':%S,'bucket':%S}", period->name, moment_text(flow->arena, start_ms));
+}
+
 struct slice period_bucket_read(struct flow *flow, const struct period *period, int64_t start_ms)
 {
-    return task_get(flow, &period_buckets, "{'period':%S,'bucket':%S}", period->name,
-                    moment_text(flow->arena, start_ms));
+    return task_get(flow, &period_buckets, "%A", period_bucket_key(flow, period, start_ms));
 }
 
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms)
@@ -242,8 +246,7 @@ static const struct field put_fields[] = {
                    .help = "how long a bucket stays open after its end (default: not at all)"},
     [PUT_SHARDS] = {"shards", IN_BODY, FIELD_INT, .min = 1, .max = PERIOD_SHARDS_MOST,
                     .help = "how many events can be added side by side (default: 4)"},
-    [PUT_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = KEEP_MOST_MS,
-                  .help = "how long buckets are kept after their end (default: 7d)"},
+    [PUT_KEEP] = FIELD_KEEP(KEEP_MOST_MS, "how long buckets are kept after their end (default: 7d)"),
     [PUT_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs for each bucket that is DONE: a function, a URL or a call"},
     [PUT_BUCKET] = FIELD_ANSWERED("bucket", FIELD_TEXT),
@@ -364,13 +367,11 @@ static void list_periods(struct flow *flow)
     due = is_further ? slice_cut(&name, '/') : SLICE_NONE;
     if (is_further && (!raw_int(due, &due_ms) || !name.len))
         task_refuse(flow, 400, "bad-request", "after must be the \"next\" of a page.");
-    task_call(flow, "Query",
-              "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot'"
-              "%[%?,'FilterExpression':'begins_with(#name, :prefix)'%],%#,'ExpressionAttributeValues':{"
-              "':slot':{'S':'" SLOT "'}%[,':prefix':%S%]},'Limit':%d"
-              "%[%?,'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}%]}",
-              &period_table, prefix.data != NULL, prefix, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
-              is_further, due_ms, name);
+    task_query(flow, "#slot = :slot",
+               ",'IndexName':'due'%[%?,'FilterExpression':'begins_with(#name, :prefix)'%],'Limit':%d"
+               "%[%?,'ExclusiveStartKey':{'slot':{'S':'" SLOT "'},'due':%N,'name':%S}%]",
+               "':slot':{'S':'" SLOT "'}%[,':prefix':%S%]", &period_table, prefix.data != NULL,
+               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), is_further, due_ms, name, prefix);
     struct slice last = flow_last_key(flow);
     buf_text(flow->body, "{\"periods\":[");
     raw_each (flow->arena, flow_items(flow), &item)

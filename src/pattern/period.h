@@ -15,10 +15,7 @@ extern const struct flow_table period_table, period_buckets, period_pages, perio
 #define PERIOD_WAIT_S (30 * 24 * 3600)
 
 enum { PERIOD_NAME, PERIOD_BUCKET };
-#define FIELD_PERIOD                                                                                         \
-    {                                                                                                        \
-        "name", IN_PATH, FIELD_NAME, true, .max = 200, .help = "the period"                                  \
-    }
+#define FIELD_PERIOD FIELD_IN_PATH("name", 200, "the period")
 
 struct timetable;
 
@@ -53,7 +50,8 @@ int64_t period_expires_s(const struct period *period, int64_t start_ms);
 /* A shard of a bucket, by its key "NAME/BEGIN/3"; its parts have the key "NAME/BEGIN". */
 struct chain period_chain(struct flow *flow, const struct period *period, int64_t start_ms, int64_t shard);
 struct slice period_parts_key(struct flow *flow, const struct period *period, int64_t start_ms);
-/* The bucket as it is; SLICE_NONE: there is none. */
+/* The key of a bucket; the bucket as it is, SLICE_NONE: there is none. */
+struct slice period_bucket_key(struct flow *flow, const struct period *period, int64_t start_ms);
 struct slice period_bucket_read(struct flow *flow, const struct period *period, int64_t start_ms);
 uint64_t period_topic(struct slice name);
 

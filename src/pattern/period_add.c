@@ -29,9 +29,8 @@ const struct field period_add_fields[] = {
                     .help =
                         "instead of these: up to 1000 objects of id, data and time; those of one bucket are "
                         "written together"},
-    [ADD_TOKEN] = {"Idempotency-Key", IN_HEADER, FIELD_NAME,
-                   .help =
-                       "the event's id, where the body has none; of many events, the beginning of their ids"},
+    [ADD_TOKEN] = FIELD_REPEATS(
+        "the event's id, where the body has none; of many events, the beginning of their ids"),
 };
 
 struct add {

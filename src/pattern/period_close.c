@@ -76,13 +76,11 @@ static struct slice next_bucket(struct flow *flow, const struct period *period, 
     struct slice last_key = SLICE_NONE, item;
     if (from_ms >= period->closed_ms) return SLICE_NONE;
     do {
-        task_call(
-            flow, "Query",
-            "{'TableName':%T,'KeyConditionExpression':'#period = :period and #bucket between :from and :to',"
-            "'FilterExpression':'#state = :open',%#,'ExpressionAttributeValues':{':period':%S,':from':%S,"
-            "':to':%S,':open':{'S':'OPEN'}},'ConsistentRead':true,'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-            &period_buckets, period->name, moment_text(flow->arena, from_ms),
-            moment_text(flow->arena, period->closed_ms - 1), (int64_t)FOUND_MOST, last_key);
+        task_query(flow, "#period = :period and #bucket between :from and :to",
+                   ",'FilterExpression':'#state = :open','Limit':%d" READ_FRESH READ_FROM,
+                   "':period':%S,':from':%S,':to':%S,':open':{'S':'OPEN'}", &period_buckets,
+                   (int64_t)FOUND_MOST, last_key, period->name, moment_text(flow->arena, from_ms),
+                   moment_text(flow->arena, period->closed_ms - 1));
         last_key = flow_last_key(flow);
         item = raw_first(flow->arena, flow_items(flow));
         if (item.data) return item;
@@ -151,11 +149,8 @@ static bool read_events(struct flow *flow, struct closing *closing)
     closing->shard = 0;
     closing->first = 1;
     /* The bucket does not fit its item. Goes on behind the last part that was noted, if any was. */
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#bucket = :bucket',%#,"
-        "'ExpressionAttributeValues':{':bucket':%S},'ScanIndexForward':false,'Limit':1,'ConsistentRead':true}",
-        &period_parts, period_parts_key(flow, &closing->period, closing->start_ms));
+    task_query(flow, "#bucket = :bucket", QUERY_LAST READ_FRESH, "':bucket':%S", &period_parts,
+               period_parts_key(flow, &closing->period, closing->start_ms));
     struct slice part = raw_first(flow->arena, flow_items(flow));
     if (part.data) {
         closing->parts = item_int(flow->arena, part, "part", 0);
@@ -198,9 +193,7 @@ static void bucket_done(struct flow *flow, struct closing *closing)
     if (is_small) edit_set(flow, &edit, "events", "{'L':[%A]}", events_text(flow, closing));
     if (period->then.data) edit_set(flow, &edit, "then", "%S", period->then);
     edit_if(flow, &edit, "#state = :open", "':open':{'S':'OPEN'}");
-    if (!edit_write(flow, &edit, &period_buckets,
-                    flow_compose(flow, "{'period':%S,'bucket':%S}", period->name,
-                                 moment_text(flow->arena, closing->start_ms))))
+    if (!edit_write(flow, &edit, &period_buckets, period_bucket_key(flow, period, closing->start_ms)))
         return; /* another was faster */
     closing->closed++;
     flow_wake(flow, period_topic(period->name));
@@ -224,10 +217,8 @@ static bool bucket_close(struct flow *flow, struct closing *closing)
         if (!read_events(flow, closing)) return false;
         bucket_done(flow, closing);
     } else { /* who opened it has added nothing, and does so no more */
-        task_call(flow, "DeleteItem",
-                  "{'TableName':%T,'Key':{'period':%S,'bucket':%S},'ConditionExpression':'#state = :open',%#,"
-                  "'ExpressionAttributeValues':{':open':{'S':'OPEN'}}}",
-                  &period_buckets, period->name, moment_text(flow->arena, closing->start_ms));
+        task_delete(flow, "#state = :open", "':open':{'S':'OPEN'}", &period_buckets,
+                    period_bucket_key(flow, period, closing->start_ms));
     }
     return true;
 }

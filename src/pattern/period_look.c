@@ -16,7 +16,7 @@ const struct field period_get_fields[] = {
                     .help = "its begin, or any time within it; \"now\", \"last\": the one before"},
     [GET_PART] = {"part", IN_QUERY, FIELD_INT, .min = 1, .max = INT32_MAX,
                   .help = "of a large bucket that is DONE (default: 1)"},
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = 60000, .help = "wait so long until it is DONE"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long until it is DONE"),
 };
 
 static int64_t time_asked(struct flow *flow, const struct period *period)
@@ -157,14 +157,12 @@ void period_list(struct flow *flow)
         struct slice before = moment_text(flow->arena, period.done_ms - 1);
         if (slice_compare(after, before) < 0) after = before;
     }
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'KeyConditionExpression':'#period = :period and #bucket > "
-        ":after','FilterExpression':'#state = :state','ProjectionExpression':'#bucket, #state, #end, #count, "
-        "#parts, #done',%#,'ExpressionAttributeValues':{':period':%S,':after':%S,':state':%S},"
-        "'ConsistentRead':%b,'Limit':%d}",
-        &period_buckets, period.name, after, is_open ? SLICE("OPEN") : SLICE("DONE"), (int)is_open,
-        flow_int_or(flow, LIST_LIMIT, LIST_USUAL));
+    task_query(
+        flow, "#period = :period and #bucket > :after",
+        ",'FilterExpression':'#state = :state'"
+        ",'ProjectionExpression':'#bucket, #state, #end, #count, #parts, #done','Limit':%d,'ConsistentRead':%b",
+        "':period':%S,':after':%S,':state':%S", &period_buckets, flow_int_or(flow, LIST_LIMIT, LIST_USUAL),
+        (int)is_open, period.name, after, is_open ? SLICE("OPEN") : SLICE("DONE"));
     buf_text(flow->body, "{\"buckets\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         struct slice start = item_text(flow->arena, item, "bucket");

@@ -186,7 +186,9 @@ bool pattern_serve_on(struct pattern *pattern, struct rest_call *call, const str
     const struct flow_row *row = pattern_find(pattern, call, &refused);
     if (row)
         server_begin(pattern->server, row, call, host);
-    else if (refused)
+    else if (refused && call->done)
         call->done(call);
+    else if (refused)
+        host->post(host, call, NULL);
     return row || refused;
 }

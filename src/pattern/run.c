@@ -1,91 +1,70 @@
-/* Runs a flow on the caller's own thread, which waits: for targets of triggers (target.c), for `quipu cost`, and
- * for the sweeps of the library. The server and the library's calls run theirs without waiting (server.c). */
-#include <time.h>
+/* Runs flows for callers who wait: of the library, of targets of triggers (target.c) and reactions (gather.c), of
+ * `quipu cost`; and sweeps that somebody asks for.
+ *
+ * The caller lends its own thread, as a loop of the server does (pattern_host): it takes each step of its flow and
+ * sleeps in between. So the calls of a program's threads wake each other (who waits for a lease gets it when it is
+ * released) and share their work (appends to a log), as those of a server's clients do. */
+#include <semaphore.h>
 
+#include "base/fail.h"
 #include "pattern/internal.h"
 
-#define SLEEP_MOST_MS 100  /* the clock may jump: look again */
-#define POLL_LOCAL_MS 1000 /* one thread waits; threads of the same program may write */
+/* A thread that waits for its flow. */
+struct caller {
+    struct pattern_host host; /* first */
+    struct dynamo_turn turn;
+    sem_t called;              /* there is a task, or the flow has ended: one after the other, never both */
+    struct pattern_task *task; /* a step to take; NULL: it has ended */
+};
 
-static void sleep_ms(int64_t ms)
+static struct caller *caller_of(const struct pattern_host *host)
 {
-    struct timespec left = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
-    while (nanosleep(&left, &left) != 0) {
-        /* a signal's handler ran */
-    }
+    return (struct caller *)(uintptr_t)host;
 }
 
-static void call_make(struct pattern *pattern, struct flow *flow)
+static void caller_post(const struct pattern_host *host, struct rest_call *call, struct pattern_task *task)
 {
-    struct buf body = {0};
-    struct slice cause = flow->request ? flow->request->cause : SLICE_NONE; /* a sweep has none */
-    int status = dynamo_call_wait(
-        pattern->dynamo, &(struct dynamo_call){
-                             .name = flow->operation, .request = flow->call, .cause = cause, .reply = &body});
-    struct flow_reply reply = pattern_reply(flow->arena, status, buf_view(&body));
-    buf_free(&body);
-    flow_next(flow, clock_now_ms(pattern->clock), &reply);
+    (void)call;
+    caller_of(host)->task = task;
+    sem_post(&caller_of(host)->called);
 }
 
-/* Until the moment, or until it is time to look again. */
-static void watch(struct pattern *pattern, struct flow *flow)
+static struct dynamo_turn *caller_turn(const struct pattern_host *host, struct rest_call *call)
 {
-    int64_t poll_ms = pattern->world.poll_ms ? pattern->world.poll_ms : POLL_LOCAL_MS;
-    int64_t end_us = monotonic_us() + poll_ms * 1000;
-    int64_t until_ms = flow->change_ms < flow->until_ms ? flow->change_ms : flow->until_ms;
-    flow_rest(flow);
-    for (;;) {
-        int64_t left_ms = until_ms - clock_now_ms(pattern->clock);
-        int64_t rest_ms = (end_us - monotonic_us()) / 1000;
-        if (rest_ms < left_ms) left_ms = rest_ms;
-        if (left_ms <= 0) break;
-        sleep_ms(left_ms < SLEEP_MOST_MS ? left_ms : SLEEP_MOST_MS);
-    }
-    flow_next(flow, clock_now_ms(pattern->clock), NULL);
+    (void)call;
+    return &caller_of(host)->turn;
 }
 
-/* False when nobody takes it any more. */
-static bool piece_send(struct pattern *pattern, struct flow *flow, struct rest_call *call)
+static void caller_open(struct caller *caller)
 {
-    call->content_type = flow->content_type;
-    call->status = 200;
-    if (!call->piece || !call->piece(call, flow->piece)) return false;
-    flow_next(flow, clock_now_ms(pattern->clock), NULL);
-    return true;
+    *caller = (struct caller){.host = {.post = caller_post, .turn = caller_turn}};
+    ensure(sem_init(&caller->called, 0, 0) == 0);
 }
 
-/* Until it is done; false: dropped, since nobody takes its pieces. call: NULL for a sweep. */
-static bool see_through(struct pattern *pattern, struct flow *flow, struct rest_call *call)
+/* Takes the steps of the flow as they become due, until it has ended. */
+static void caller_see_through(struct pattern *pattern, struct caller *caller)
 {
-    while (flow->want != FLOW_DONE) {
-        if (flow->wakes) server_wake(pattern->server, flow->wakes);
-        switch (flow->want) {
-        case FLOW_CALL: call_make(pattern, flow); break;
-        case FLOW_WATCH: watch(pattern, flow); break;
-        case FLOW_PIECE:
-            if (piece_send(pattern, flow, call)) break;
-            flow_release(flow);
-            return false;
-        case FLOW_JOIN: flow_next(flow, clock_now_ms(pattern->clock), NULL); break;
-        default: sleep_ms(flow->pause_ms); flow_next(flow, clock_now_ms(pattern->clock), NULL);
+    struct pattern_task *task;
+    do {
+        dynamo_turn_end(pattern->dynamo, &caller->turn);
+        while (sem_wait(&caller->called) != 0) {
+            /* a signal's handler ran */
         }
-    }
-    if (flow->wakes) server_wake(pattern->server, flow->wakes);
-    return true;
+        task = caller->task;
+        caller->task = NULL;
+        if (task) task->run(task);
+    } while (task);
 }
 
 bool pattern_run(struct pattern *pattern, struct rest_call *call)
 {
-    bool refused;
-    struct flow flow;
-    const struct flow_row *row = pattern_find(pattern, call, &refused);
-    if (!row) return refused;
-    struct flow_start start = pattern_start_of(pattern, call->arena, call->reply);
-    start.row = row;
-    start.request = call;
-    flow_begin(&flow, &start);
-    if (see_through(pattern, &flow, call)) pattern_answer(&flow, call);
-    return true;
+    struct caller caller;
+    caller_open(&caller);
+    call->done = NULL;
+    bool is_ours = pattern_serve_on(pattern, call, &caller.host);
+    if (is_ours) caller_see_through(pattern, &caller);
+    sem_destroy(&caller.called);
+    return is_ours;
 }
 
 /* A table that nobody has used yet has nothing that is due. */
@@ -95,15 +74,15 @@ int pattern_sweep(struct pattern *pattern, struct buf *reply)
     int status = 200;
     for (size_t i = 0; status == 200 && (sweep = sweep_at(i)); i++) {
         struct arena arena = {0};
-        struct flow flow;
+        struct caller caller;
         size_t reply_len = reply->len;
-        struct flow_start start = pattern_start_of(pattern, &arena, reply);
-        flow_begin_sweep(&flow, &start, sweep);
-        see_through(pattern, &flow, NULL);
-        bool is_unused = slice_equal(flow.reply.error, SLICE("ResourceNotFoundException")) ||
-                         slice_equal(flow.reply.error, SLICE(DYNAMO_NO_TRANSACTIONS));
-        if (flow.status != 200 && !is_unused)
-            status = flow.status;
+        caller_open(&caller);
+        const struct flow *flow = server_sweep(pattern->server, sweep, &arena, reply, &caller.host);
+        caller_see_through(pattern, &caller);
+        sem_destroy(&caller.called);
+        bool is_unused = slice_equal(flow->reply.error, SLICE("ResourceNotFoundException"));
+        if (flow->status != 200 && !is_unused)
+            status = flow->status;
         else
             reply->len = reply_len;
         arena_free(&arena);

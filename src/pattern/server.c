@@ -1,4 +1,4 @@
-/* Runs flows beside each other without a thread for each: for the server.
+/* Runs flows beside each other without a thread for each.
  *
  * A flow is taken up by the thread that its request came in by, which goes on with it until it waits: for the
  * door, for a pause, for a topic, for others to do its part (join.h). When the door has answered, the flow
@@ -210,7 +210,7 @@ static void run_resume(struct run *run, struct dynamo_turn *turn)
 static void resume_on_host(struct pattern_task *task)
 {
     struct run *run = (struct run *)((char *)task - offsetof(struct run, task));
-    run_resume(run, run->host->turn(run->rest));
+    run_resume(run, run->host->turn(run->host, run->rest));
 }
 
 /* Hands it to whoever goes on with it. Not under the lock. */
@@ -219,7 +219,7 @@ static void run_is_ready(struct run *run)
     struct server *server = run->server;
     if (run->host) {
         run->task.run = resume_on_host;
-        run->host->post(run->rest, &run->task);
+        run->host->post(run->host, run->rest, &run->task);
         return;
     }
     pthread_mutex_lock(&server->lock);
@@ -317,7 +317,7 @@ static void hint(struct server *server, const struct flow_wake *wake)
     pthread_mutex_unlock(&server->lock);
 }
 
-void server_wake(struct server *server, const struct flow_wake *wakes)
+static void wake(struct server *server, const struct flow_wake *wakes)
 {
     for (; wakes; wakes = wakes->next) {
         if (wakes->at_ms) {
@@ -456,13 +456,13 @@ static void run_end(struct run *run)
         pthread_mutex_unlock(&server->lock);
         waits_are_ready(server, others);
     }
-    if (run->sweep) {
-        run->sweep->runs = false; /* on the server's thread, as all of a sweep is */
-    } else {
-        rest->left = NULL;
+    if (run->sweep) run->sweep->runs = false; /* on the server's thread, as all of it is */
+    if (rest) rest->left = NULL;
+    if (rest && rest->done)
         rest->done(rest); /* the run is gone with it */
-    }
-    atomic_fetch_sub(&server->alive, 1); /* behind the last one the server may be gone */
+    else if (run->host)
+        run->host->post(run->host, rest, NULL); /* likewise */
+    atomic_fetch_sub(&server->alive, 1);        /* behind the last one the server may be gone */
 }
 
 /* True when the answer is there already. */
@@ -503,7 +503,7 @@ static bool piece_send(struct run *run)
 static void run_drive(struct run *run, struct dynamo_turn *turn)
 {
     for (;;) {
-        if (run->flow.wakes) server_wake(run->server, run->flow.wakes);
+        if (run->flow.wakes) wake(run->server, run->flow.wakes);
         run->flow.wakes = NULL;
         if (run->flow.disbands) round_end(run, 0);
         switch (run->flow.want) {
@@ -553,7 +553,7 @@ void server_begin(struct server *server, const struct flow_row *row, struct rest
                   const struct pattern_host *host)
 {
     struct run *run = arena_new(call->arena, struct run);
-    struct dynamo_turn own = {0}, *turn = host ? host->turn(call) : &own;
+    struct dynamo_turn own = {0}, *turn = host ? host->turn(host, call) : &own;
     struct flow_start start = pattern_start_of(server->pattern, call->arena, call->reply);
     struct dynamo *dynamo = server->pattern->dynamo;
     start.row = row;
@@ -571,6 +571,26 @@ void server_begin(struct server *server, const struct flow_row *row, struct rest
 
 /* ---- sweeps ---- */
 
+static struct run *sweep_run(struct server *server, const struct flow_sweep *what, struct arena *arena,
+                             struct buf *body, const struct pattern_host *host)
+{
+    struct run *run = arena_new(arena, struct run);
+    struct flow_start start = pattern_start_of(server->pattern, arena, body);
+    run->server = server;
+    run->host = host;
+    server_count_in(server, host);
+    flow_begin_sweep(&run->flow, &start, what);
+    return run;
+}
+
+const struct flow *server_sweep(struct server *server, const struct flow_sweep *what, struct arena *arena,
+                                struct buf *body, const struct pattern_host *host)
+{
+    struct run *run = sweep_run(server, what, arena, body, host);
+    run_drive(run, host->turn(host, NULL));
+    return &run->flow;
+}
+
 static void sweep_begin(struct server *server, struct sweep *sweep, struct dynamo_turn *turn)
 {
     int64_t now_ms = clock_now_ms(server->pattern->clock), now_us = monotonic_us();
@@ -580,12 +600,8 @@ static void sweep_begin(struct server *server, struct sweep *sweep, struct dynam
     sweep->runs = true;
     sweep->body.len = 0;
     arena_reset(&sweep->arena);
-    struct run *run = arena_new(&sweep->arena, struct run);
-    struct flow_start start = pattern_start_of(server->pattern, &sweep->arena, &sweep->body);
-    run->server = server;
+    struct run *run = sweep_run(server, sweep->what, &sweep->arena, &sweep->body, NULL);
     run->sweep = sweep;
-    server_count_in(server, NULL);
-    flow_begin_sweep(&run->flow, &start, sweep->what);
     run_drive(run, turn);
 }
 

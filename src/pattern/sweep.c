@@ -1,4 +1,4 @@
-/* The walk over what is due, and the removal of many items; see sweep.h. */
+/* The walk over what is due, and many items at once; see sweep.h. */
 #include "pattern/sweep.h"
 
 #include "base/fail.h"
@@ -14,11 +14,9 @@ struct due_walk due_begin(struct flow *flow, const struct flow_table *table, con
 
 static void page_read(struct flow *flow, struct due_walk *walk)
 {
-    task_call(
-        flow, "Query",
-        "{'TableName':%T,'IndexName':'due','KeyConditionExpression':'#slot = :slot and #due <= :now',%#,"
-        "'ExpressionAttributeValues':{':slot':{'S':'%d'},':now':%N},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-        walk->table, walk->slot, flow->now_ms, (int64_t)PAGE, walk->last_key);
+    task_query(flow, "#slot = :slot and #due <= :now", ",'IndexName':'due','Limit':%d" READ_FROM,
+               "':slot':{'S':'%d'},':now':%N", walk->table, (int64_t)PAGE, walk->last_key, walk->slot,
+               flow->now_ms);
     walk->pages++;
     walk->last_key = flow_last_key(flow);
     raw_look_begin(&walk->page, flow->arena, flow_items(flow));
@@ -37,6 +35,29 @@ bool due_next(struct flow *flow, struct due_walk *walk, struct slice *entry)
             walk->last_key = SLICE_NONE;
         }
         page_read(flow, walk);
+    }
+    return true;
+}
+
+struct item_batch get_items_begin(struct flow *flow, const struct flow_table *table, struct slice keys,
+                                  const char *members)
+{
+    struct item_batch batch = {
+        .left = flow_compose(flow, "{%T:{'Keys':[%A]%A}}", table, keys, flow_compose(flow, members))};
+    raw_look_begin(&batch.page, flow->arena, SLICE_NONE);
+    return batch;
+}
+
+bool get_items_next(struct flow *flow, struct item_batch *batch, struct slice *item)
+{
+    while (!raw_look_next(&batch->page, NULL, item)) {
+        if (!raw_count(flow->arena, batch->left)) return false;
+        if (batch->is_further) task_again(flow);
+        batch->is_further = true;
+        task_call(flow, "BatchGetItem", "{'RequestItems':%A}", batch->left);
+        batch->left = raw_member(flow->arena, flow->reply.body, "UnprocessedKeys");
+        raw_look_begin(&batch->page, flow->arena,
+                       raw_first(flow->arena, raw_member(flow->arena, flow->reply.body, "Responses")));
     }
     return true;
 }
@@ -82,11 +103,10 @@ void put_items(struct flow *flow, const struct flow_table *table, const struct s
 
 size_t delete_listed(struct flow *flow, const struct flow_table *table)
 {
-    struct slice keys[SWEEP_REMOVED];
-    struct raw_look look;
+    struct slice keys[SWEEP_REMOVED], key;
     size_t count = 0;
-    raw_look_begin(&look, flow->arena, flow_items(flow));
-    while (count < SWEEP_REMOVED && raw_look_next(&look, NULL, &keys[count])) count++;
+    raw_each (flow->arena, flow_items(flow), &key)
+        if (count < SWEEP_REMOVED) keys[count++] = key;
     if (count) delete_items(flow, table, keys, count);
     return count;
 }

@@ -1,6 +1,5 @@
-/* The tables of a call that found one missing: all are made, so that they become ready at the same time; each
- * is waited for and given its time to live; then the call is repeated. Several flows may do it at the same
- * time: whoever comes second finds it done. */
+/* The table of a call that found it missing: it is made, waited for and given its time to live; then the call is
+ * repeated. Several flows may do it at the same time: whoever comes second finds it done. */
 #include "dynamo/dynamo.h"
 #include "pattern/flow.h"
 
@@ -62,13 +61,10 @@ static void await_ready(struct flow *flow, const struct flow_table *table)
                          slice_of(table->expiry)));
 }
 
-void tables_make(struct flow *flow)
+void flow_make_table(struct flow *flow)
 {
-    const struct flow_table *tables[FLOW_TABLES];
-    uint32_t count = flow->table_count;
-    memcpy(tables, flow->tables, sizeof tables);
-    for (uint32_t i = 0; i < count; i++) create(flow, tables[i]);
-    for (uint32_t i = 0; i < count; i++) await_ready(flow, tables[i]);
-    memcpy(flow->tables, tables, sizeof tables);
-    flow->table_count = count;
+    const struct flow_table *table = flow->table;
+    create(flow, table);
+    await_ready(flow, table);
+    flow->table = table;
 }

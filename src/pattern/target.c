@@ -212,16 +212,8 @@ static bool call_for_record(struct target *target, struct slice record)
 
 /* ---- the event ---- */
 
-static bool is_json(struct slice text)
-{
-    struct arena arena = {0};
-    bool fine = raw_is_json(&arena, text);
-    arena_free(&arena);
-    return fine;
-}
-
 /* "POST /v1/...": the two words. */
-static bool understand(struct target *target, struct slice call)
+static bool call_read(struct target *target, struct slice call)
 {
     static const struct slice methods[] = {SLICE("POST "), SLICE("PUT "), SLICE("PATCH "), SLICE("DELETE ")};
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
@@ -235,7 +227,8 @@ static bool understand(struct target *target, struct slice call)
             SLICE("a pattern is called by POST, PUT, PATCH or DELETE and a path that begins with /v1/"));
     const char *fault = then_call_fault(call);
     if (fault) return fail(target, arena_printf(target->arena, "it %s", fault));
-    if (target->body.len && !is_json(target->body)) return fail(target, SLICE("the body is not JSON"));
+    if (target->body.len && !raw_is_json(target->arena, target->body))
+        return fail(target, SLICE("the body is not JSON"));
     return true;
 }
 
@@ -248,7 +241,7 @@ bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body
     struct raw_look look;
     struct slice record, records = event.len ? raw_member(arena, event, "Records") : SLICE_NONE;
     int64_t count = 0;
-    bool fine = understand(&target, call);
+    bool fine = call_read(&target, call);
     if (fine && event.len && raw_kind(records) == JSON_ARRAY) {
         raw_look_begin(&look, arena, records);
         for (; fine && raw_look_next(&look, NULL, &record); count++) fine = call_for_record(&target, record);

@@ -8,12 +8,8 @@ const struct flow_table token_table = {"tokens", FLOW_HASH("token"), "expires"};
 
 struct slice token_text(struct flow *flow, const char *kind, struct slice name, struct slice key)
 {
-    struct buf encoded = {0};
-    rest_encode(&encoded, name);
-    struct slice token = arena_printf(flow->arena, "%s/%.*s/%.*s", kind, SLICE_ARG(buf_view(&encoded)),
-                                      SLICE_ARG(key));
-    buf_free(&encoded);
-    return token;
+    return arena_printf(flow->arena, "%s/%.*s/%.*s", kind, SLICE_ARG(rest_encoded(flow->arena, name)),
+                        SLICE_ARG(key));
 }
 
 struct slice token_keep(struct flow *flow, const char *kind, struct slice name, struct slice key,

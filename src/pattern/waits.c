@@ -8,44 +8,15 @@
 
 #define POLL_GROWTH_MOST 5 /* a kin that sees nothing new looks less often, down to a fifth */
 
-#define OWNER(member, type, name) ((type *)(void *)((char *)(member)-offsetof(type, name)))
-
 /* Those who make the same look; it lives while somebody waits in it or scouts for it. */
 struct waits_kin {
     uint64_t id;
-    struct waits_ring in_bucket, members;
+    struct ring in_bucket, members;
     struct waits_alarm alarm_ms, alarm_us;
     int64_t change_ms; /* as the last one has seen it */
     bool scout_is_out;
     unsigned growth; /* of the time between looks, from 1 */
 };
-
-/* ---- rings ---- */
-
-static void ring_init(struct waits_ring *ring)
-{
-    ring->next = ring->prev = ring;
-}
-
-static bool ring_is_empty(const struct waits_ring *ring)
-{
-    return ring->next == ring;
-}
-
-static void ring_append(struct waits_ring *head, struct waits_ring *ring)
-{
-    ring->prev = head->prev;
-    ring->next = head;
-    head->prev->next = ring;
-    head->prev = ring;
-}
-
-static void ring_remove(struct waits_ring *ring)
-{
-    ring->prev->next = ring->next;
-    ring->next->prev = ring->prev;
-    ring_init(ring);
-}
 
 /* ---- opening ---- */
 
@@ -70,11 +41,9 @@ void waits_free(struct waits *waits)
 
 static struct waits_kin *kin_find(const struct waits *waits, uint64_t id)
 {
-    const struct waits_ring *head = &waits->kins[id % WAITS_BUCKETS];
-    for (struct waits_ring *at = head->next; at != head; at = at->next) {
-        struct waits_kin *kin = OWNER(at, struct waits_kin, in_bucket);
+    const struct ring *head = &waits->kins[id % WAITS_BUCKETS];
+    ring_each (struct waits_kin, kin, in_bucket, head)
         if (kin->id == id) return kin;
-    }
     return NULL;
 }
 
@@ -102,7 +71,7 @@ static void kin_arm(struct waits *waits, struct waits_kin *kin, int64_t now_us)
 
 static void kin_settle(struct waits *waits, struct waits_kin *kin)
 {
-    if (!ring_is_empty(&kin->members)) return;
+    if (!ring_empty(&kin->members)) return;
     heap_remove(&waits->by_ms, &kin->alarm_ms.place);
     heap_remove(&waits->by_us, &kin->alarm_us.place);
     if (kin->scout_is_out) return;
@@ -138,11 +107,8 @@ static void push(struct waits *waits, struct wait *wait, struct wait **list)
 static struct wait *kin_take(struct waits *waits, struct waits_kin *kin, bool all, uint64_t seen)
 {
     struct wait *list = NULL;
-    for (struct waits_ring *at = kin->members.next, *next; at != &kin->members; at = next) {
-        struct wait *wait = OWNER(at, struct wait, by_kin);
-        next = at->next;
+    ring_each (struct wait, wait, by_kin, &kin->members)
         if (all || wait->seen != seen) push(waits, wait, &list);
-    }
     return list;
 }
 
@@ -157,7 +123,7 @@ static struct wait *scout_returns(struct waits *waits, struct wait *scout, enum 
     kin->growth = !is_quiet ? 1 : kin->growth < POLL_GROWTH_MOST ? kin->growth + 1 : kin->growth;
     scout->scouts_for = NULL;
     kin->scout_is_out = false;
-    if (!ring_is_empty(&kin->members)) {
+    if (!ring_empty(&kin->members)) {
         heap_set(&waits->by_ms, &kin->alarm_ms.place, kin->change_ms);
         kin_arm(waits, kin, now_us);
     }
@@ -168,7 +134,7 @@ static struct wait *scout_returns(struct waits *waits, struct wait *scout, enum 
 static void kin_join(struct waits *waits, struct wait *wait, int64_t now_us)
 {
     struct waits_kin *kin = wait->of = kin_need(waits, wait->kin);
-    bool is_first = ring_is_empty(&kin->members);
+    bool is_first = ring_empty(&kin->members);
     ring_append(&kin->members, &wait->by_kin);
     kin->change_ms = wait->change_ms;
     if (kin->scout_is_out) return;
@@ -206,8 +172,8 @@ struct wait *waits_end(struct waits *waits, struct wait *wait, bool by_time, int
 /* Sends one of them to look. */
 static struct wait *kin_scout(struct waits *waits, struct waits_kin *kin)
 {
-    ensure(!kin->scout_is_out && !ring_is_empty(&kin->members));
-    struct wait *scout = OWNER(kin->members.next, struct wait, by_kin);
+    ensure(!kin->scout_is_out && !ring_empty(&kin->members));
+    struct wait *scout = ring_owner(kin->members.next, struct wait, by_kin);
     kin->scout_is_out = true;
     heap_remove(&waits->by_ms, &kin->alarm_ms.place);
     heap_remove(&waits->by_us, &kin->alarm_us.place);
@@ -236,33 +202,24 @@ bool waits_take(struct waits *waits, struct wait *wait)
 
 struct wait *waits_take_topic(struct waits *waits, uint64_t topic)
 {
-    struct waits_ring *head = &waits->topics[topic % WAITS_BUCKETS];
     struct wait *list = NULL;
-    for (struct waits_ring *at = head->next, *next; at != head; at = next) {
-        struct wait *wait = OWNER(at, struct wait, by_topic);
-        next = at->next;
+    ring_each (struct wait, wait, by_topic, &waits->topics[topic % WAITS_BUCKETS])
         if (wait->topic == topic) push(waits, wait, &list);
-    }
     return list;
 }
 
 struct wait *waits_take_thing(struct waits *waits, uint64_t thing)
 {
-    struct waits_ring *head = &waits->things[thing % WAITS_BUCKETS];
     struct wait *list = NULL;
-    for (struct waits_ring *at = head->next, *next; at != head; at = next) {
-        struct wait *wait = OWNER(at, struct wait, by_thing);
-        next = at->next;
+    ring_each (struct wait, wait, by_thing, &waits->things[thing % WAITS_BUCKETS])
         if (wait->thing == thing) push(waits, wait, &list);
-    }
     return list;
 }
 
 bool waits_has_thing(const struct waits *waits, uint64_t thing)
 {
-    const struct waits_ring *head = &waits->things[thing % WAITS_BUCKETS];
-    for (const struct waits_ring *at = head->next; at != head; at = at->next)
-        if (OWNER(at, const struct wait, by_thing)->thing == thing) return true;
+    ring_each (const struct wait, wait, by_thing, &waits->things[thing % WAITS_BUCKETS])
+        if (wait->thing == thing) return true;
     return false;
 }
 
@@ -270,8 +227,8 @@ struct wait *waits_take_things(struct waits *waits)
 {
     struct wait *list = NULL;
     for (size_t i = 0; i < WAITS_BUCKETS; i++)
-        while (!ring_is_empty(&waits->things[i]))
-            push(waits, OWNER(waits->things[i].next, struct wait, by_thing), &list);
+        while (!ring_empty(&waits->things[i]))
+            push(waits, ring_owner(waits->things[i].next, struct wait, by_thing), &list);
     return list;
 }
 
@@ -279,15 +236,16 @@ static void heap_take(struct waits *waits, struct heap *heap, int64_t now, struc
 {
     bool by_ms = heap == &waits->by_ms;
     while (heap->count && heap_due(heap) <= now) {
-        struct waits_alarm *alarm = OWNER(heap_first(heap), struct waits_alarm, place);
+        struct waits_alarm *alarm = ring_owner(heap_first(heap), struct waits_alarm, place);
         if (alarm->is_kin) {
-            struct waits_kin *kin = by_ms ? OWNER(alarm, struct waits_kin, alarm_ms)
-                                          : OWNER(alarm, struct waits_kin, alarm_us);
+            struct waits_kin *kin = by_ms ? ring_owner(alarm, struct waits_kin, alarm_ms)
+                                          : ring_owner(alarm, struct waits_kin, alarm_us);
             struct wait *scout = kin_scout(waits, kin);
             scout->next = *list;
             *list = scout;
         } else {
-            push(waits, by_ms ? OWNER(alarm, struct wait, alarm_ms) : OWNER(alarm, struct wait, alarm_us),
+            push(waits,
+                 by_ms ? ring_owner(alarm, struct wait, alarm_ms) : ring_owner(alarm, struct wait, alarm_us),
                  list);
         }
     }

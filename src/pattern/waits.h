@@ -17,12 +17,9 @@
 #include <stdint.h>
 
 #include "base/heap.h"
+#include "base/ring.h"
 
 #define WAITS_NEVER HEAP_NEVER
-
-struct waits_ring {
-    struct waits_ring *next, *prev;
-};
 
 /* A moment in a heap. */
 struct waits_alarm {
@@ -44,7 +41,7 @@ struct wait {
     struct wait *next;
     /* private */
     bool is_in;
-    struct waits_ring by_topic, by_thing, by_kin;
+    struct ring by_topic, by_thing, by_kin;
     struct waits_alarm alarm_ms, alarm_us;
     struct waits_kin *of, *scouts_for;
     uint64_t seen_before; /* by the scout */
@@ -56,7 +53,7 @@ struct waits {
     int64_t poll_ms; /* the shortest time between two looks of a kin; 0: no looks without a reason */
     size_t count;
     struct heap by_ms, by_us;
-    struct waits_ring topics[WAITS_BUCKETS], things[WAITS_BUCKETS], kins[WAITS_BUCKETS];
+    struct ring topics[WAITS_BUCKETS], things[WAITS_BUCKETS], kins[WAITS_BUCKETS];
 };
 
 void waits_init(struct waits *waits, int64_t poll_ms);

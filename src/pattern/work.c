@@ -134,8 +134,7 @@ static const struct field set_fields[] = {
                       .help = "claims before a unit is DEAD (default: 5)"},
     [SET_BACKOFF] = {"backoff", IN_BODY, FIELD_DURATION, .max = LEASE_MOST_MS,
                      .help = "the pause after the first failure, doubled with each (default: 1s)"},
-    [SET_KEEP] = {"keep", IN_BODY, FIELD_DURATION, .min = 1000, .max = DELAY_MOST_MS,
-                  .help = "how long what is DONE or DEAD is kept (default: 7d)"},
+    [SET_KEEP] = FIELD_KEEP(DELAY_MOST_MS, "how long what is DONE or DEAD is kept (default: 7d)"),
     [SET_THEN] = {"then", IN_BODY, FIELD_THEN,
                   .help = "what runs for each unit that becomes DEAD: a function, a URL or a call"},
     [SET_EACH] =
@@ -265,7 +264,7 @@ static void submit_units(struct flow *flow)
     }
     buf_text(flow->body, "{\"units\":[");
     for (size_t i = 0; i < count; i++) {
-        if (i) buf_byte(flow->body, ',');
+        flow_put(flow, flow->body, "%,");
         work_put(flow, told[i]);
     }
     buf_text(flow->body, "]}");
@@ -279,7 +278,7 @@ enum { GET_WAIT = WORK_ID + 1 };
 static const struct field get_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [GET_WAIT] = {"wait", IN_QUERY, FIELD_DURATION, .max = WAIT_MOST_MS, .help = "wait so long for its end"},
+    [GET_WAIT] = FIELD_WAIT(IN_QUERY, "wait so long for its end"),
 };
 
 static void show_unit(struct flow *flow)
@@ -327,13 +326,12 @@ static void list_units(struct flow *flow)
     if (flow_given(flow, LIST_AFTER))
         after = flow_compose(flow, "{'queue':%S,'id':%S%[%?,'dead':%S%]}", queue, flow_text(flow, LIST_AFTER),
                              (int)is_dead, queue);
-    task_call(
-        flow, "Query",
-        "{'TableName':%T%[%?,'IndexName':'dead'%],'KeyConditionExpression':'%r = :queue'"
-        "%[%?,'FilterExpression':'attribute_exists(#state)'%]%[%?,'FilterExpression':'#state = :state'%],%#,"
-        "'ExpressionAttributeValues':{':queue':%S%[,':state':%S%]},'Limit':%d%[,'ExclusiveStartKey':%A%]}",
-        &work_table, (int)is_dead, is_dead ? SLICE("#dead") : SLICE("#queue"), (int)is_all,
-        (int)(state.data != NULL), queue, state, flow_int_or(flow, LIST_LIMIT, LIST_USUAL), after);
+    task_query(flow, "%r = :queue",
+               "%[%?,'IndexName':'dead'%]%[%?,'FilterExpression':'attribute_exists(#state)'%]"
+               "%[%?,'FilterExpression':'#state = :state'%],'Limit':%d" READ_FROM,
+               "':queue':%S%[,':state':%S%]", &work_table, is_dead ? SLICE("#dead") : SLICE("#queue"),
+               (int)is_dead, (int)is_all, (int)(state.data != NULL),
+               flow_int_or(flow, LIST_LIMIT, LIST_USUAL), after, queue, state);
     buf_text(flow->body, "\"work\":[");
     raw_each (flow->arena, flow_items(flow), &item) {
         flow_put(flow, flow->body, "%,");
@@ -349,13 +347,8 @@ static struct slice told_in_list(struct flow *flow, struct slice item)
     return flow_compose(flow, ",%A", settings_members(flow, is_unit ? SLICE_NONE : item));
 }
 
-static void list_queues(struct flow *flow)
-{
-    names_list(flow,
-               (struct names){SLICE("work"), "queues", "queue", "queue", .table = &work_settings_table,
-                              .children = &work_table, .tell = told_in_list},
-               0);
-}
+NAMES_LIST(list_queues, SLICE("work"), "queues", "queue", "queue", .table = &work_settings_table,
+           .children = &work_table, .tell = told_in_list)
 
 /* ---- again, or away ---- */
 
@@ -364,13 +357,12 @@ static const struct field unit_fields[] = {FIELD_WORK_QUEUE, FIELD_WORK_ID};
 static void retry_unit(struct flow *flow)
 {
     struct slice queue = flow_text(flow, WORK_QUEUE), id = flow_text(flow, WORK_ID);
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :ready, #slot = :slot, #due = :now, "
-        "#attempts = :zero REMOVE #dead, #expires, #finished','ConditionExpression':'#state = :dead',%#,"
-        "'ExpressionAttributeValues':{':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,"
-        "':zero':{'N':'0'}},'ReturnValues':'ALL_NEW',%O}",
-        &work_table, work_key(flow, id), work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
+    edit_item(flow, &work_table, work_key(flow, id),
+              SLICE("SET #state = :ready, #slot = :slot, #due = :now, #attempts = :zero "
+                    "REMOVE #dead, #expires, #finished"),
+              SLICE("#state = :dead"),
+              "':ready':{'S':'READY'},':dead':{'S':'DEAD'},':slot':%S,':now':%N,':zero':{'N':'0'}",
+              work_slot(flow, queue, hash_bytes(id)), flow->now_ms);
     struct slice unit = work_found(flow);
     if (!unit.data) work_refuse_unknown(flow);
     if (item_says(flow->arena, unit, "state", "READY")) { /* by this call, or before */
@@ -384,15 +376,13 @@ static void retry_unit(struct flow *flow)
 
 static void delete_unit(struct flow *flow)
 {
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #expires = :expires REMOVE #state, #slot, #due, #dead, "
-        "#owner, #until, #attempts, #data, #progress, #step, #result, #error, #submitted, #finished, #limit, "
-        "#backoff, #lease, #keep, #then','ConditionExpression':'attribute_exists(#state) and " HOLD_FREE
-        "',%#,"
-        "'ExpressionAttributeValues':{':expires':%N,':now':%N},%O}",
-        &work_table, work_key(flow, flow_text(flow, WORK_ID)), flow->now_ms / 1000 + DELETED_S, flow->now_ms);
-    if (!flow_failed(flow))
+    if (edit_item(
+            flow, &work_table, work_key(flow, flow_text(flow, WORK_ID)),
+            SLICE("SET #expires = :expires REMOVE #state, #slot, #due, #dead, #owner, #until, #attempts, "
+                  "#data, #progress, #step, #result, #error, #submitted, #finished, #limit, #backoff, "
+                  "#lease, #keep, #then"),
+            SLICE("attribute_exists(#state) and " HOLD_FREE), "':expires':%N,':now':%N",
+            flow->now_ms / 1000 + DELETED_S, flow->now_ms))
         flow_answer(flow, 200, "{'deleted':true}");
     else if (work_found(flow).data)
         flow_refuse(flow, 409, "claimed", "Somebody works at this unit.");

@@ -9,7 +9,6 @@
 #define CANDIDATES    10 /* looked at in one slot: claimers who come together take different ones */
 #define LOST_PAUSE_MS 10 /* before the next look where others were quicker */
 #define REASON_BYTES  4096
-#define FENCE_MOST    INT64_MAX
 
 /* ---- claim ---- */
 
@@ -18,10 +17,8 @@ enum { CLAIM_OWNER = WORK_QUEUE + 1, CLAIM_FOR, CLAIM_WAIT };
 const struct field work_claim_fields[] = {
     FIELD_WORK_QUEUE,
     [CLAIM_OWNER] = {"owner", IN_BODY, FIELD_NAME, .help = "who works"},
-    [CLAIM_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
-                   .help = "instead of the queue's lease"},
-    [CLAIM_WAIT] = {"wait", IN_BODY, FIELD_DURATION, .max = WAIT_MOST_MS,
-                    .help = "how long to wait for a unit"},
+    [CLAIM_FOR] = FIELD_FOR(LEASE_MOST_MS, "instead of the queue's lease"),
+    [CLAIM_WAIT] = FIELD_WAIT(IN_BODY, "how long to wait for a unit"),
 };
 
 /* One look at what can be claimed. */
@@ -30,53 +27,51 @@ struct claim_look {
     bool lost;      /* others have taken what was found: there may be more behind it */
 };
 
-static struct held held_of(struct flow *flow, struct slice id)
+/* Adds to a change that the unit is DEAD, and nobody's. */
+static void unit_dies(struct flow *flow, struct edit *edit, struct slice error)
 {
-    return (struct held){&work_table, work_key(flow, id)};
+    edit_set(flow, edit, "state", "{'S':'DEAD'}");
+    edit_set(flow, edit, "dead", "%S", flow_text(flow, WORK_QUEUE));
+    edit_set(flow, edit, "error", "%S", error);
+    edit_set(flow, edit, "finished", "%S", moment_text(flow->arena, flow->now_ms));
+    edit_put(flow, edit, EDIT_REMOVE, "#slot, #due, #until, #owner", NULL);
 }
 
 /* The last attempt's claim is over without a word: that was one failure too many. Or it failed when more attempts were
  * allowed than are now. */
 static void bury(struct flow *flow, const struct work_settings *settings, struct slice unit)
 {
-    struct slice queue = flow_text(flow, WORK_QUEUE), id = item_text(flow->arena, unit, "id");
-    struct slice error = item_text(flow->arena, unit, "error");
-    bool has_then = settings->then.data != NULL, is_ready = item_says(flow->arena, unit, "state", "READY");
-    task_call(
-        flow, "UpdateItem",
-        "{'TableName':%T,'Key':%A,'UpdateExpression':'SET #state = :dead, #dead = :queue, #error = :error, "
-        "#finished = :time, #expires = :expires%r REMOVE #slot, #due, #until, #owner',"
-        "'ConditionExpression':'#fence = :fence and #due <= :now',%#,'ExpressionAttributeValues':{"
-        "':dead':{'S':'DEAD'},':queue':%S,':error':%S,':time':%S,':expires':%N,':fence':%N,':now':%N%[,':then':%S%]},"
-        "'ReturnValues':'ALL_NEW',%O}",
-        &work_table, work_key(flow, id), has_then ? SLICE(", #then = :then") : SLICE(""), queue,
-        is_ready && error.len ? error : SLICE("its last lease ended without a word"),
-        moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000 + settings->keep_s,
-        hold_of(flow, unit).fence, flow->now_ms, settings->then);
-    if (!flow_failed(flow)) flow_wake(flow, work_topic(flow, "work unit", id));
+    struct slice id = item_text(flow->arena, unit, "id"), error = item_text(flow->arena, unit, "error");
+    int64_t fence = hold_of(flow, unit).fence;
+    bool has_error = item_says(flow->arena, unit, "state", "READY") && error.len;
+    struct edit edit = {0};
+    unit_dies(flow, &edit, has_error ? error : SLICE("its last lease ended without a word"));
+    edit_set(flow, &edit, "expires", "%N", flow->now_ms / 1000 + settings->keep_s);
+    if (settings->then.data) edit_set(flow, &edit, "then", "%S", settings->then);
+    edit_if(flow, &edit, "#fence = :fence and #due <= :now", "':fence':%N,':now':%N", fence, flow->now_ms);
+    if (edit_write(flow, &edit, &work_table, work_key(flow, id)))
+        flow_wake(flow, work_topic(flow, "work unit", id));
 }
 
 /* Takes the unit, if it can be had; buries it, if it was tried too often. */
 static bool claim_unit(struct flow *flow, const struct work_settings *settings, struct slice id,
                        struct claim_look *look)
 {
-    struct held held = held_of(flow, id);
-    bool has_then = settings->then.data != NULL;
     int64_t for_ms = flow_int_or(flow, CLAIM_FOR, settings->lease_ms);
-    struct hold_also also = {
-        .set = arena_printf(
-            flow->arena,
-            ", #state = :claimed, #due = :due, #attempts = #attempts + :one, #limit = :limit, "
-            "#backoff = :backoff, #lease = :lease, #keep = :keep%s",
-            has_then ? ", #then = :then" : ""),
-        .remove = has_then ? SLICE("") : SLICE(" REMOVE #then"),
-        .condition = SLICE(" and #due <= :now and #attempts < :limit"),
-        .values = flow_compose(flow,
-                               ",':claimed':{'S':'CLAIMED'},':due':%N,':limit':%N,':backoff':%N,':lease':%N,"
-                               "':keep':%N%[,':then':%S%]",
-                               hold_until_ms(flow, for_ms) + 1, settings->attempts, settings->backoff_ms,
-                               settings->lease_ms, settings->keep_s, settings->then)};
-    if (hold_take(flow, &held, flow_text(flow, CLAIM_OWNER), for_ms, HOLD_FREE, &also)) return true;
+    struct edit edit = {0};
+    hold_take(flow, &edit, flow_text(flow, CLAIM_OWNER), for_ms, HOLD_FREE);
+    edit_put(flow, &edit, EDIT_SET,
+             "#state = :claimed, #due = :due, #attempts = #attempts + :one, #limit = :limit, "
+             "#backoff = :backoff, #lease = :lease, #keep = :keep",
+             "':claimed':{'S':'CLAIMED'},':due':%N,':limit':%N,':backoff':%N,':lease':%N,':keep':%N",
+             hold_until_ms(flow, for_ms) + 1, settings->attempts, settings->backoff_ms, settings->lease_ms,
+             settings->keep_s);
+    if (settings->then.data)
+        edit_set(flow, &edit, "then", "%S", settings->then);
+    else
+        edit_put(flow, &edit, EDIT_REMOVE, "#then", NULL);
+    edit_if(flow, &edit, "#due <= :now and #attempts < :limit", NULL);
+    if (edit_write(flow, &edit, &work_table, work_key(flow, id))) return true;
     struct slice unit = flow_item(flow);
     bool is_due = item_int(flow->arena, unit, "due", INT64_MAX) <= flow->now_ms;
     if (is_due && item_int(flow->arena, unit, "attempts", 0) >= settings->attempts)
@@ -92,10 +87,8 @@ static bool claim_in_slot(struct flow *flow, const struct work_settings *setting
 {
     struct slice ids[CANDIDATES], item;
     unsigned count = 0;
-    task_call(flow, "Query",
-              "{'TableName':%T,'IndexName':'claimable','KeyConditionExpression':'#slot = :slot',%#,"
-              "'ExpressionAttributeValues':{':slot':%S},'Limit':%d}",
-              &work_table, work_slot(flow, flow_text(flow, WORK_QUEUE), slot), (int64_t)CANDIDATES);
+    task_query(flow, "#slot = :slot", ",'IndexName':'claimable','Limit':%d", "':slot':%S", &work_table,
+               (int64_t)CANDIDATES, work_slot(flow, flow_text(flow, WORK_QUEUE), slot));
     raw_each (flow->arena, flow_items(flow), &item) {
         if (count == CANDIDATES) break;
         int64_t due_ms = item_int(flow->arena, item, "due", 0);
@@ -157,11 +150,10 @@ enum { BEAT_FENCE = WORK_ID + 1, BEAT_FOR, BEAT_PROGRESS, BEAT_STEP };
 const struct field work_beat_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [BEAT_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = FENCE_MOST, .help = "of the claim"},
-    [BEAT_FOR] = {"for", IN_BODY, FIELD_DURATION, .min = 1, .max = LEASE_MOST_MS,
-                  .help = "instead of the queue's lease"},
+    [BEAT_FENCE] = FIELD_FENCE("of the claim"),
+    [BEAT_FOR] = FIELD_FOR(LEASE_MOST_MS, "instead of the queue's lease"),
     [BEAT_PROGRESS] = {"progress", IN_BODY, FIELD_JSON, .help = "to go on from, whoever does"},
-    [BEAT_STEP] = {"step", IN_BODY, FIELD_INT, .max = FENCE_MOST,
+    [BEAT_STEP] = {"step", IN_BODY, FIELD_INT, .max = INT64_MAX,
                    .help = "grows with the progress, so that an old beat never overwrites a newer one; where "
                            "progress is a whole number, that"},
 };
@@ -178,27 +170,24 @@ static _Noreturn void refuse_stale(struct flow *flow, struct slice unit, int64_t
 
 void work_beat(struct flow *flow)
 {
-    struct held held = held_of(flow, flow_text(flow, WORK_ID));
     struct slice progress = flow_text(flow, BEAT_PROGRESS);
     int64_t fence = flow_int(flow, BEAT_FENCE), step = flow_int(flow, BEAT_STEP);
     int64_t until_ms = hold_until_ms(flow, flow_int(flow, BEAT_FOR));
     bool has_progress = flow_given(flow, BEAT_PROGRESS);
     bool has_step = flow_given(flow, BEAT_STEP) ||
                     (has_progress && raw_kind(progress) == JSON_NUMBER && raw_int(progress, &step));
-    struct slice update = flow_given(flow, BEAT_FOR)
-                              ? SLICE("SET #until = :until, #due = :due")
-                              : SLICE("SET #until = :until + #lease, #due = :due + #lease");
-    struct hold_also also = {.values = flow_compose(flow, ",':until':%N,':due':%N", until_ms, until_ms + 1)};
-    if (has_progress) {
-        update = flow_compose(flow, "%A, #progress = :progress", update);
-        also.values = flow_compose(flow, "%A,':progress':%J", also.values, progress);
-    }
+    struct edit edit = {0};
+    edit_put(flow, &edit, EDIT_SET,
+             flow_given(flow, BEAT_FOR) ? "#until = :until, #due = :due"
+                                        : "#until = :until + #lease, #due = :due + #lease",
+             "':until':%N,':due':%N", until_ms, until_ms + 1);
+    edit_if(flow, &edit, HOLD_ACT, "':fence':%N", fence);
+    if (has_progress) edit_set(flow, &edit, "progress", "%J", progress);
     if (has_step) {
-        update = flow_compose(flow, "%A, #step = :step", update);
-        also.values = flow_compose(flow, "%A,':step':%N", also.values, step);
-        also.condition = SLICE(" and (attribute_not_exists(#step) or #step <= :step)");
+        edit_set(flow, &edit, "step", "%N", step);
+        edit_if(flow, &edit, "(attribute_not_exists(#step) or #step <= :step)", NULL);
     }
-    bool is_kept = hold_act(flow, &held, fence, update, &also);
+    bool is_kept = edit_write(flow, &edit, &work_table, work_key(flow, flow_text(flow, WORK_ID)));
     struct slice unit = work_found(flow);
     int64_t reached = item_int(flow->arena, unit, "step", 0);
     if (is_kept)
@@ -219,22 +208,19 @@ enum { FINISH_FENCE = WORK_ID + 1, FINISH_RESULT };
 const struct field work_finish_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [FINISH_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = FENCE_MOST, .help = "of the claim"},
+    [FINISH_FENCE] = FIELD_FENCE("of the claim"),
     [FINISH_RESULT] = {"result", IN_BODY, FIELD_JSON, .help = "what came of it"},
 };
 
 void work_finish(struct flow *flow)
 {
-    struct held held = held_of(flow, flow_text(flow, WORK_ID));
     int64_t fence = flow_int(flow, FINISH_FENCE);
-    struct slice values = flow_compose(flow, ",':done':{'S':'DONE'},':result':%J,':time':%S,':now':%N",
-                                       flow_text(flow, FINISH_RESULT), moment_text(flow->arena, flow->now_ms),
-                                       flow->now_ms / 1000);
-    bool is_done = hold_act(
-        flow, &held, fence,
+    bool is_done = edit_item(
+        flow, &work_table, work_key(flow, flow_text(flow, WORK_ID)),
         SLICE("SET #state = :done, #result = :result, #finished = :time, #expires = :now + #keep "
               "REMOVE #slot, #due, #until, #owner, #error, #then"),
-        &(struct hold_also){.values = values});
+        SLICE(HOLD_ACT), "':fence':%N,':done':{'S':'DONE'},':result':%J,':time':%S,':now':%N", fence,
+        flow_text(flow, FINISH_RESULT), moment_text(flow->arena, flow->now_ms), flow->now_ms / 1000);
     struct slice unit = work_found(flow);
     bool was_done = item_says(flow->arena, unit, "state", "DONE") && hold_of(flow, unit).fence == fence;
     if (!is_done && !was_done) refuse_stale(flow, unit, fence);
@@ -249,7 +235,7 @@ enum { FAIL_FENCE = WORK_ID + 1, FAIL_REASON, FAIL_RETRY, FAIL_AFTER };
 const struct field work_fail_fields[] = {
     FIELD_WORK_QUEUE,
     FIELD_WORK_ID,
-    [FAIL_FENCE] = {"fence", IN_BODY, FIELD_INT, true, .min = 1, .max = FENCE_MOST, .help = "of the claim"},
+    [FAIL_FENCE] = FIELD_FENCE("of the claim"),
     [FAIL_REASON] = {"reason", IN_BODY, FIELD_TEXT, .max = REASON_BYTES, .help = "what went wrong"},
     [FAIL_RETRY] = {"retry", IN_BODY, FIELD_BOOL, .help = "false: it is no use to try again"},
     [FAIL_AFTER] = {"after", IN_BODY, FIELD_DURATION, .max = LEASE_MOST_MS,
@@ -269,29 +255,25 @@ static int64_t fail_pause(struct flow *flow, struct slice unit)
 
 void work_fail(struct flow *flow)
 {
-    struct held held = held_of(flow, flow_text(flow, WORK_ID));
     int64_t fence = flow_int(flow, FAIL_FENCE);
     bool is_last = flow_given(flow, FAIL_RETRY) && !flow_int(flow, FAIL_RETRY);
-    struct slice unit = SLICE_NONE, update, values;
+    struct slice unit = SLICE_NONE, reason = flow_text_or(flow, FAIL_REASON, SLICE("no reason given"));
     if (!is_last) {
         unit = work_read(flow);
         is_last = item_int(flow->arena, unit, "attempts", 0) >= item_int(flow->arena, unit, "limit", 0);
     }
+    struct edit edit = {0};
+    edit_if(flow, &edit, HOLD_ACT, "':fence':%N", fence);
     if (is_last) {
-        update = SLICE(
-            "SET #state = :state, #error = :reason, #dead = :queue, #finished = :time, #expires = :now + "
-            "#keep REMOVE #slot, #due, #until, #owner");
-        values = flow_compose(flow, ",':state':{'S':'DEAD'},':queue':%S,':time':%S,':now':%N",
-                              flow_text(flow, WORK_QUEUE), moment_text(flow->arena, flow->now_ms),
-                              flow->now_ms / 1000);
+        unit_dies(flow, &edit, reason);
+        edit_put(flow, &edit, EDIT_SET, "#expires = :now + #keep", "':now':%N", flow->now_ms / 1000);
     } else {
-        update = SLICE("SET #state = :state, #error = :reason, #due = :due REMOVE #then, #until, #owner");
-        values = flow_compose(flow, ",':state':{'S':'READY'},':due':%N",
-                              flow->now_ms + fail_pause(flow, unit));
+        edit_set(flow, &edit, "state", "{'S':'READY'}");
+        edit_set(flow, &edit, "error", "%S", reason);
+        edit_set(flow, &edit, "due", "%N", flow->now_ms + fail_pause(flow, unit));
+        edit_put(flow, &edit, EDIT_REMOVE, "#then, #until, #owner", NULL);
     }
-    values = flow_compose(flow, "%A,':reason':%S", values,
-                          flow_text_or(flow, FAIL_REASON, SLICE("no reason given")));
-    bool is_taken = hold_act(flow, &held, fence, update, &(struct hold_also){.values = values});
+    bool is_taken = edit_write(flow, &edit, &work_table, work_key(flow, flow_text(flow, WORK_ID)));
     unit = work_found(flow);
     bool was_taken = hold_of(flow, unit).fence == fence && (item_says(flow->arena, unit, "state", "READY") ||
                                                             item_says(flow->arena, unit, "state", "DEAD"));

@@ -165,16 +165,18 @@ static void run_flow(struct net_task *task)
     rest->flow->run(rest->flow);
 }
 
-static void post_flow(struct rest_call *call, struct pattern_task *task)
+static void post_flow(const struct pattern_host *host, struct rest_call *call, struct pattern_task *task)
 {
+    (void)host;
     struct web_rest *rest = (struct web_rest *)call;
     rest->flow = task;
     rest->flow_task.run = run_flow;
     net_post(rest->exchange->loop, &rest->flow_task);
 }
 
-static struct dynamo_turn *turn_of(struct rest_call *call)
+static struct dynamo_turn *turn_of(const struct pattern_host *host, struct rest_call *call)
 {
+    (void)host;
     struct web_rest *rest = (struct web_rest *)call;
     return &rest->web->loops[net_loop_index(rest->exchange->loop)].turn;
 }

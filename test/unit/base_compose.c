@@ -33,6 +33,18 @@ TEST(compose_names_the_words_of_expressions)
     arena_free(&arena);
 }
 
+TEST(compose_takes_any_number_of_words_that_name_nothing)
+{
+    struct arena arena = {0};
+    struct buf words = {0};
+    for (int i = 0; i < 100; i++) buf_printf(&words, "#w%d ", i);
+    struct slice text = compose_in(&arena, "{'e':'#a',%#,'f':'%r'}", buf_view(&words));
+    struct slice start = SLICE("{\"e\":\"#a\",\"ExpressionAttributeNames\":{\"#a\":\"a\"},\"f\":\"#w0 #w1 ");
+    CHECK(slice_starts(text, start));
+    buf_free(&words);
+    arena_free(&arena);
+}
+
 TEST(compose_leaves_out_segments_that_lack_something)
 {
     struct arena arena = {0};

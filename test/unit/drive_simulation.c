@@ -146,6 +146,7 @@ static void rest_end(struct simulation *simulation, struct rest_call *rest, bool
     bool is_made = !is_killed && !chance(simulation, 5);
     if (is_made) {
         struct rest_call copy = *rest;
+        copy.gone = NULL; /* which takes it for a part of what it is a copy of */
         CHECK(pattern_run(simulation->patterns.pattern, &copy));
         rest->status = copy.status;
     }

@@ -7,6 +7,7 @@
 
 #include "base/fail.h"
 #include "base/random.h"
+#include "base/ring.h"
 #include "pattern/pattern.h"
 #include "unit/test.h"
 
@@ -35,7 +36,7 @@ static inline int64_t patterns_now(void *self)
 
 static inline struct slice asked_header(const struct rest_call *call, struct slice name)
 {
-    const struct patterns *patterns = call->context;
+    const struct patterns *patterns = ring_owner(call, const struct patterns, call);
     for (size_t i = 0; patterns->headers[i].name; i++)
         if (slice_equal_ignoring_case(slice_of(patterns->headers[i].name), name))
             return slice_of(patterns->headers[i].value);
@@ -84,8 +85,7 @@ static inline struct slice asks(struct patterns *patterns, const char *request, 
                                         .body = body ? slice_of(body) : SLICE_NONE,
                                         .header = asked_header,
                                         .arena = &patterns->arena,
-                                        .reply = &patterns->reply,
-                                        .context = patterns};
+                                        .reply = &patterns->reply};
     ensure(pattern_run(patterns->pattern, &patterns->call));
     memset(patterns->headers, 0, sizeof patterns->headers);
     return buf_view(&patterns->reply);

@@ -153,32 +153,6 @@ TEST(flow_tells_other_errors_clearly)
     }
 }
 
-TEST(flow_knows_why_a_transaction_was_cancelled)
-{
-    struct trial trial;
-    trial_begin(&trial, "");
-    give(&trial, 400, "TransactionCanceledException",
-         "{\"CancellationReasons\":[{\"Code\":\"None\"},{\"Code\":\"TransactionConflict\"}]}");
-    CHECK_INT(trial.flow.want, FLOW_PAUSE); /* repeated */
-    flow_next(&trial.flow, 1000, NULL);
-    give(&trial, 400, "TransactionCanceledException",
-         "{\"CancellationReasons\":[{\"Code\":\"TransactionConflict\"},{\"Code\":\"ConditionalCheckFailed\","
-         "\"Item\":{\"a\":{\"N\":\"3\"}}}]}");
-    CHECK_INT(trial.flow.want, FLOW_PAUSE); /* whether the first one holds is not known */
-    flow_next(&trial.flow, 1000, NULL);
-    give(&trial, 400, "TransactionCanceledException",
-         "{\"CancellationReasons\":[{\"Code\":\"None\"},{\"Code\":\"ConditionalCheckFailed\","
-         "\"Item\":{\"a\":{\"N\":\"3\"}}}]}");
-    check_done(&trial, 200, "{\"failed\":true,\"item\":null}"); /* the task saw it */
-    trial_end(&trial);
-    trial_begin(&trial, "");
-    give(&trial, 400, "TransactionCanceledException",
-         "{\"__type\":\"TransactionCanceledException\",\"message\":\"no\","
-         "\"CancellationReasons\":[{\"Code\":\"ValidationError\"},{\"Code\":\"ConditionalCheckFailed\"}]}");
-    CHECK_INT(trial.flow.status, 502);
-    trial_end(&trial);
-}
-
 TEST(flow_makes_missing_tables)
 {
     struct trial trial;
@@ -249,26 +223,19 @@ TEST(flow_counts_what_was_refused)
     trial_end(&trial);
 }
 
-/* The larger of what stood there and what was to be put, in units of 1 KB, twice in a transaction. */
-TEST(flow_counts_a_refused_transaction)
+/* The larger of what stood there and what was to be put, in units of 1 KB. */
+TEST(flow_counts_a_refused_write)
 {
     struct trial trial;
     char body[3000], text[2500];
     memset(text, 'x', sizeof text);
     text[sizeof text - 1] = '\0';
     trial_begin(&trial, "cost=1");
-    snprintf(body, sizeof body,
-             "{\"TransactItems\":[{\"Update\":{}},{\"Put\":{\"Item\":{\"a\":{\"S\":\"%.1500s\"}}}},{}]}",
-             text);
-    trial.flow.operation = SLICE("TransactWriteItems");
-    trial.flow.call = arena_copy(&trial.arena, slice_of(body));
-    snprintf(
-        body, sizeof body,
-        "{\"CancellationReasons\":[{\"Code\":\"ConditionalCheckFailed\",\"Item\":{\"a\":{\"S\":\"%s\"}}},"
-        "{\"Code\":\"None\"},{\"Code\":\"None\"}]}",
-        text);
-    give(&trial, 400, "TransactionCanceledException", body);
-    CHECK(slice_contains(buf_view(&trial.body), SLICE("\"writeUnits\":12,\"readUnits\":0,\"calls\":1,")));
+    trial.flow.operation = SLICE("PutItem");
+    trial.flow.call = arena_printf(&trial.arena, "{\"Item\":{\"a\":{\"S\":\"%.1500s\"}}}", text);
+    snprintf(body, sizeof body, "{\"Item\":{\"a\":{\"S\":\"%s\"}}}", text);
+    give(&trial, 400, "ConditionalCheckFailedException", body);
+    CHECK(slice_contains(buf_view(&trial.body), SLICE("\"writeUnits\":3,\"readUnits\":0,\"calls\":1,")));
     trial_end(&trial);
 }
 
@@ -405,30 +372,6 @@ TEST(flow_walks_over_what_is_due)
     trial_end(&trial);
 }
 
-/* ScyllaDB Alternator has no TransactWriteItems. */
-static void ask_together(struct flow *flow)
-{
-    task_call(flow, "TransactWriteItems", "{'TransactItems':[]}");
-    tell(flow);
-}
-
-TEST(flow_says_when_the_database_lacks_an_operation)
-{
-    static const struct flow_row together = {"POST", "/x", ask_together, "A call.", NULL, 0, NULL, NULL};
-    struct trial trial;
-    trial_begin_row(&trial, &together, "");
-    give(
-        &trial, 400, "UnknownOperationException",
-        "{\"__type\":\"com.amazonaws.dynamodb.v20120810#UnknownOperationException\",\"message\":\"Unsupported "
-        "operation TransactWriteItems\"}");
-    check_done(
-        &trial, 501,
-        "{\"error\":\"not-on-this-database\",\"message\":\"The database has no TransactWriteItems, which this "
-        "operation needs. ScyllaDB Alternator has no transactions; Amazon DynamoDB, DynamoDB Local and "
-        "Quipu do.\"}");
-    trial_end(&trial);
-}
-
 /* ---- tasks ---- */
 
 static void task_two_calls(struct flow *flow)
@@ -554,38 +497,4 @@ TEST(task_waits_while_its_tables_are_made)
     flow_release(&trial.flow);
     CHECK_INT(fiber_count().waiting, 0);
     trial_end(&trial);
-}
-
-/* ---- reasons of a transaction ---- */
-
-#define FAILED   "{\"Code\":\"ConditionalCheckFailed\"}"
-#define CONFLICT "{\"Code\":\"TransactionConflict\"}"
-#define NONE_YET "{\"Code\":\"None\"}"
-
-static void task_transaction(struct flow *flow)
-{
-    task_call(flow, "TransactWriteItems", "{}");
-    flow_answer(flow, 200, "{'failed':%b}", (int)flow_failed(flow));
-}
-
-static const struct flow_row transaction_row = {"POST", "/x", task_transaction, "", NULL, 0, NULL, NULL};
-
-/* Somebody else's transaction is half done: of its items one is seen, and another cannot be looked at. Whatever the
- * task would make of the first, it waits for the other. */
-TEST(task_waits_until_all_reasons_are_decided)
-{
-    static const char *const reasons[] = {CONFLICT "," FAILED "," NONE_YET, CONFLICT "," NONE_YET "," FAILED,
-                                          FAILED "," CONFLICT "," NONE_YET, FAILED "," FAILED "," CONFLICT};
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++) {
-        struct trial trial;
-        char reply[400];
-        trial_begin_row(&trial, &transaction_row, "");
-        snprintf(reply, sizeof reply, "{\"CancellationReasons\":[%s]}", reasons[i]);
-        give(&trial, 400, "TransactionCanceledException", reply);
-        CHECK_INT(trial.flow.want, FLOW_PAUSE);
-        flow_next(&trial.flow, 1000, NULL);
-        check_call(&trial, "TransactWriteItems", "{}"); /* the same once more */
-        give(&trial, 400, "TransactionCanceledException", "{\"CancellationReasons\":[" FAILED "," NONE_YET "]}");
-        task_check_end(&trial, 200, "{\"failed\":true}");
-    }
 }
