@@ -262,7 +262,9 @@ struct page_writer {
     const struct page_request *request;
     uint64_t items;
     bool damaged;         /* an image could not be read */
+    struct page *page;    /* the one that is read */
     double fetched_units; /* of items read beside their index entries */
+    uint64_t fetched;     /* those of them that the reply has */
 };
 struct page_totals {
     uint64_t scanned, matched, bytes;
