@@ -148,6 +148,8 @@ void api_begin(struct api_call *call)
     call->commit.apply = NULL;
     call->commit.failed = false;
     bool is_decoded = request_decode(call, call->operation->input, &input);
+    if (is_decoded && call->operation->input->check_body)
+        is_decoded = call->operation->input->check_body(call);
     if (is_decoded && call->api->is_lenient) request_relax(call->operation, &input);
     if (is_decoded && request_check(call, &input)) call->operation->begin(call, &input);
     ensure(!call->is_write || (call->commit.apply && call->operation->finish && !call->error));

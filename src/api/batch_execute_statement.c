@@ -35,7 +35,7 @@ struct batch_execute {
 
 /* ---- the request ---- */
 
-/* Statements that do not parse are left out of what is said of all together. */
+/* Statements that do not parse, or have unsound parameters, are left out of what is said of all together. */
 static bool check_kinds(struct api_call *call, const struct batch_execute *batch, bool *writes)
 {
     bool has_read = false;
@@ -77,12 +77,14 @@ static bool understand(struct api_call *call, struct batch_execute *batch, bool 
                 "1 validation error detected: Value null at 'statements.%u.member' failed to satisfy "
                 "constraint: Member must not be null",
                 i + 1);
-        if (!parameters_check(call, node_member(statement, STATEMENT_PARAMETERS))) return false;
     }
     for (uint32_t i = 0; i < batch->count; i++) {
-        const struct node *statement = &statements->elements[i];
-        statement_understand(call, node_member(statement, STATEMENT_TEXT),
-                             node_member(statement, STATEMENT_PARAMETERS), false, &batch->runs[i]);
+        const struct node *statement = &statements->elements[i],
+                          *parameters = node_member(statement, STATEMENT_PARAMETERS);
+        batch->runs[i].fault = parameters_fault(parameters);
+        if (!batch->runs[i].fault.len)
+            statement_understand(call, node_member(statement, STATEMENT_TEXT), parameters, false,
+                                 &batch->runs[i]);
     }
     return check_kinds(call, batch, writes);
 }

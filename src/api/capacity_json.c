@@ -2,6 +2,8 @@
  * stay as they are cost nothing, one that moves to another key is a deletion and an insertion. */
 #include "api/items.h"
 
+#define VECTOR_BYTES_MIN 1024 /* of an index's part of a write, and of a search */
+
 bool capacity_wanted(const struct node *return_capacity)
 {
     return return_capacity->present && !node_says(return_capacity, "NONE");
@@ -35,13 +37,18 @@ static double index_write(struct arena *arena, const struct table *table,
 
 double capacity_of_vectors(uint64_t bytes)
 {
-    return (double)((bytes + 1023) / 1024 * 1024);
+    return (double)(bytes < VECTOR_BYTES_MIN ? VECTOR_BYTES_MIN : bytes);
+}
+
+static uint64_t float_bytes(const struct vector_definition *vectors)
+{
+    return vectors->dimensions * sizeof(float);
 }
 
 uint64_t vector_entry_bytes(const struct table *table, const struct vector_definition *vectors,
                             const struct map *item)
 {
-    uint64_t bytes = vectors->attribute.len + vectors->dimensions * sizeof(float);
+    uint64_t bytes = vectors->attribute.len + float_bytes(vectors);
     for (uint32_t i = 0; i < item->count; i++) {
         const struct attribute *own = &item->attributes[i];
         if (slice_equal(own->name, vectors->attribute) || !vector_projects(table, vectors, own->name)) continue;
@@ -50,20 +57,44 @@ uint64_t vector_entry_bytes(const struct table *table, const struct vector_defin
     return bytes;
 }
 
-static bool is_equal(const struct map *a, const struct map *b, struct slice name)
+/* Whether all that the index has of the item `a` is the same in `b`. */
+static bool is_within(const struct table *table, const struct vector_definition *vectors, const struct map *a,
+                      const struct map *b)
 {
-    const struct value *left = map_find(a, name), *right = map_find(b, name);
-    return left && right && value_equal(left, right);
+    for (uint32_t i = 0; i < a->count; i++) {
+        const struct attribute *own = &a->attributes[i];
+        if (!slice_equal(own->name, vectors->attribute) && !vector_projects(table, vectors, own->name))
+            continue;
+        const struct value *other = map_find(b, own->name);
+        if (!other || !value_equal(&own->value, other)) return false;
+    }
+    return true;
 }
 
-/* Only a vector that comes, goes, or moves costs anything. */
+/* As with other indexes, an entry that stays as it is costs nothing. */
 static double vector_write(const struct table *table, const struct vector_definition *vectors,
                            const struct map *old, const struct map *new)
 {
     bool was = old && vector_holds(table, vectors, old), is = new &&vector_holds(table, vectors, new);
     if (!was && !is) return 0;
-    if (was && is && is_equal(old, new, vectors->attribute) && same_keys(&vectors->index, old, new)) return 0;
+    if (was && is && is_within(table, vectors, old, new) && is_within(table, vectors, new, old)) return 0;
     return capacity_of_vectors(vector_entry_bytes(table, vectors, is ? new : old));
+}
+
+/* Writes are charged for a vector as the index has it, whatever numbers the item has. Reads, and the limit of an item,
+ * count the numbers. */
+static uint64_t written_bytes(const struct table *table, uint64_t bytes, const struct map *item)
+{
+    const struct table_definition *definition = &table->definition;
+    for (uint32_t i = 0; item && i < definition->vector_count; i++) {
+        const struct vector_definition *vectors = &definition->vectors[i];
+        const struct value *vector = map_find(item, vectors->attribute);
+        bool is_counted = !vector || vector->type != VALUE_L || vector->count != vectors->dimensions;
+        for (uint32_t j = 0; j < i; j++) /* several indexes may have one attribute */
+            is_counted |= slice_equal(definition->vectors[j].attribute, vectors->attribute);
+        if (!is_counted) bytes = bytes - value_size(vector) + float_bytes(vectors);
+    }
+    return bytes;
 }
 
 /* The items before and after, where there are any; an image that does not decode counts as none. */
@@ -75,11 +106,15 @@ static const struct map *decode_image(struct arena *arena, struct slice image, s
 void capacity_add_write(struct api_call *call, struct capacity *capacity, const struct write *write)
 {
     const struct table_definition *definition = &write->table->definition;
-    capacity->table += capacity_write(write->old_size, write->new_size);
-    if ((definition->index_count == 0 && definition->vector_count == 0) || write->kind == WRITE_CHECK) return;
+    if ((definition->index_count == 0 && definition->vector_count == 0) || write->kind == WRITE_CHECK) {
+        capacity->table += capacity_write(write->old_size, write->new_size);
+        return;
+    }
     struct map before, after;
     const struct map *old = decode_image(call->arena, write->old_image, &before);
     const struct map *new = decode_image(call->arena, write->new_image, &after);
+    capacity->table += capacity_write(written_bytes(write->table, write->old_size, old),
+                                      written_bytes(write->table, write->new_size, new));
     for (uint32_t i = 0; i < definition->index_count; i++)
         capacity->indexes[i] += index_write(call->arena, write->table, &definition->indexes[i], old, new);
     for (uint32_t i = 0; i < definition->vector_count; i++)

@@ -300,7 +300,7 @@ static void begin(struct api_call *call, const struct node *input)
 {
     struct statement_run *run = arena_new(call->arena, struct statement_run);
     const struct node *parameters = node_member(input, EXECUTE_PARAMETERS);
-    if (!parameters_check(call, parameters)) return;
+    if (!invalid_unless_sound(call, parameters_fault(parameters))) return;
     statement_understand(call, node_member(input, EXECUTE_STATEMENT), parameters, false, run);
     if (!invalid_unless_sound(call, run->fault)) return;
     statement_find_table(call, run);

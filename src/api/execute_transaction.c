@@ -51,7 +51,8 @@ static bool understand(struct api_call *call, struct execute *execute)
                 "1 validation error detected: Value null at 'transactStatements.%u.member' failed to "
                 "satisfy constraint: Member must not be null",
                 i + 1);
-        if (!parameters_check(call, node_member(statement, STATEMENT_PARAMETERS))) return false;
+        if (!invalid_unless_sound(call, parameters_fault(node_member(statement, STATEMENT_PARAMETERS))))
+            return false;
     }
     for (uint32_t i = 0; i < execute->count; i++) {
         const struct node *statement = &execute->statements->elements[i];

@@ -58,6 +58,7 @@ struct shape {
     enum table_name_rule table_name; /* STRING: a table's name, checked alone and before everything else */
     bool terse;        /* violations in the newer wording: path as in the request, value left out */
     bool length_first; /* a violated length is said before a violated pattern */
+    bool (*check_body)(struct api_call *); /* of a whole request, before its members' constraints; or NULL */
 };
 
 /* A decoded value of a shape. `present` is false for what was absent or null. */

@@ -262,7 +262,9 @@ struct page_writer {
     const struct page_request *request;
     uint64_t items;
     bool damaged;         /* an image could not be read */
+    struct page *page;    /* the one that is read */
     double fetched_units; /* of items read beside their index entries */
+    uint64_t fetched;     /* those of them that the reply has */
 };
 struct page_totals {
     uint64_t scanned, matched, bytes;
@@ -326,7 +328,7 @@ struct capacity {
 
 /* Adds what a write of one item cost: the table's part and each index's. */
 void capacity_add_write(struct api_call *call, struct capacity *capacity, const struct write *write);
-/* Vector indexes are charged by the kilobyte. */
+/* Vector indexes are charged by the byte, for a kilobyte at least. */
 double capacity_of_vectors(uint64_t bytes);
 /* How large an item is in the index: its vector in 32-bit floats, and what else is projected. */
 uint64_t vector_entry_bytes(const struct table *table, const struct vector_definition *vectors,

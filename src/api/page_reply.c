@@ -89,7 +89,8 @@ void page_end(struct page_writer *writer, const struct page_totals *totals)
 
 /* ---- reading ---- */
 
-/* A local index's entry does not hold all that was asked for: the item itself is read too, and charged. */
+/* A local index's entry does not hold all that was asked for: the item itself is read too. As seen on the service, that
+ * is charged whether the filter takes the entry or not. */
 static void put_whole(struct page_writer *writer, const struct map *entry)
 {
     const struct page_request *request = writer->request;
@@ -100,11 +101,19 @@ static void put_whole(struct page_writer *writer, const struct map *entry)
                                  keys->range.len ? map_find(entry, keys->range) : NULL);
     enum engine_result result = engine_get(writer->call->api->engine, request->table, key, &image);
     if (result == ENGINE_MISSING) return; /* deleted since the entry was read */
-    if (result == ENGINE_OK && item_decode(writer->call->arena, image.bytes, &item)) {
-        writer->fetched_units += capacity_read(item_encoded_size(image.bytes), request->consistent);
-        page_put_map(writer, &item);
-    } else {
+    if (result == ENGINE_OK) {
+        size_t size = item_encoded_size(image.bytes);
+        writer->page->beside_bytes += size;
+        writer->fetched_units += capacity_read(size, request->consistent);
+    }
+    if (result != ENGINE_OK) {
         writer->damaged = true;
+    } else if (!request->filter || condition_holds(request->filter, entry)) {
+        writer->fetched++;
+        if (item_decode(writer->call->arena, image.bytes, &item))
+            page_put_map(writer, &item);
+        else
+            writer->damaged = true;
     }
     image_release(&image);
 }
@@ -145,14 +154,16 @@ bool page_read(struct page_writer *writer, const struct page_request *request, s
     struct key_range range;
     struct page page = {.backwards = request->backwards,
                         .limit = request->limit,
-                        .filter = request->filter,
+                        .filter = request->fetch_whole ? NULL : request->filter,
                         .scratch = writer->call->arena,
                         .emit = emit,
                         .context = writer,
                         .decode = request->projection != NULL || request->fetch_whole,
                         .part_at = by_partition ? ITEM_KEY_HASH_AT : 0};
     writer->request = request;
+    writer->page = &page;
     writer->fetched_units = 0;
+    writer->fetched = 0;
     stats_add(&request->table->counts->reads, 1);
     if (page_range(writer->call, request, &range)) {
         page.from = range.from;
@@ -162,8 +173,8 @@ bool page_read(struct page_writer *writer, const struct page_request *request, s
     double units = page.part_at && page.to.len ? scan_units(request, &page)
                                                : capacity_read(page.bytes, request->consistent);
     *totals = (struct page_totals){.scanned = page.scanned,
-                                   .matched = page.matched,
-                                   .bytes = page.bytes,
+                                   .matched = request->fetch_whole ? writer->fetched : page.matched,
+                                   .bytes = page.bytes + page.beside_bytes,
                                    .table_units = request->index ? writer->fetched_units : units,
                                    .index_units = request->index ? units : 0,
                                    .from = page.from};

@@ -1,10 +1,13 @@
 /* SearchVectors: the items whose vectors are nearest to one that is given. It is checked on the event loop's
  * thread like any request; the search itself may take long, and is done elsewhere. */
 #include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "api/items.h"
+#include "base/fail.h"
+#include "base/raw.h"
 
 enum {
     SEARCH_RETURN_CAPACITY,
@@ -18,7 +21,7 @@ enum {
     SEARCH_VALUES,
 };
 
-static const struct shape shape_top = {.kind = SHAPE_INT};
+static const struct shape shape_top = {.kind = SHAPE_INT, .has_min = true, .min = 1};
 static const struct shape_member members[] = {
     [SEARCH_RETURN_CAPACITY] = MEMBER("ReturnConsumedCapacity", shape_return_capacity),
     [SEARCH_TABLE_NAME] = REQUIRED("TableName", shape_table_name),
@@ -30,8 +33,6 @@ static const struct shape_member members[] = {
     [SEARCH_NAMES] = MEMBER("ExpressionAttributeNames", shape_name_map),
     [SEARCH_VALUES] = MEMBER("ExpressionAttributeValues", shape_value_map),
 };
-static const struct shape shape = STRUCT_SHAPE("SearchVectorsInput", members);
-
 struct search {
     struct vector_request request;
     const struct vector_definition *vectors;
@@ -44,6 +45,55 @@ struct search {
 };
 
 /* ---- the request ---- */
+
+/* "at line 1 column 17": where the reader of the body has read up to `end`. */
+static struct slice place_text(struct api_call *call, const char *end)
+{
+    unsigned line = 1;
+    const char *start = call->body.data;
+    for (const char *at = start; at < end; at++) {
+        if (*at != '\n') continue;
+        line++;
+        start = at + 1;
+    }
+    return arena_printf(call->arena, "at line %u column %zu", line, (size_t)(end - start));
+}
+
+/* The service reads requests of this operation by another reader than those of all others, with words of its own for
+ * required members that are null or missing. */
+static bool check_body(struct api_call *call)
+{
+    static const struct {
+        const char *name, *kind;
+    } required[] = {{"TableName", "a string"},
+                    {"IndexName", "a string"},
+                    {"SearchVector", "a sequence"},
+                    {"TopK", "i32"}};
+    bool has[sizeof required / sizeof *required] = {false};
+    struct slice name, value, body = slice_trim(call->body);
+    struct raw_walk walk;
+    raw_walk_begin(&walk, call->arena, body);
+    while (raw_walk_next(&walk, &name, &value)) {
+        for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+            if (!slice_equal(name, slice_of(required[i].name))) continue;
+            has[i] = true;
+            if (slice_equal(value, SLICE("null")))
+                return refuse(call, "SerializationException", "invalid type: null, expected %s %.*s",
+                              required[i].kind, SLICE_ARG(place_text(call, value.data + value.len)));
+        }
+    }
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++)
+        if (!has[i])
+            return invalid(call, "missing field `%s` %.*s", required[i].name,
+                           SLICE_ARG(place_text(call, body.data + body.len)));
+    return true;
+}
+
+static const struct shape shape = {.kind = SHAPE_STRUCT,
+                                   .type_name = "SearchVectorsInput",
+                                   .members = members,
+                                   .member_count = sizeof members / sizeof *members,
+                                   .check_body = check_body};
 
 static bool take_vector(struct api_call *call, const struct node *list, struct search *search)
 {
@@ -70,7 +120,7 @@ static bool validate(struct api_call *call, const struct node *input, struct sea
         .search_text = node_member(input, SEARCH_CONDITION),
     };
     int64_t top = node_member(input, SEARCH_TOP)->integer;
-    if (top < 1 || top > LIMIT_VECTOR_TOP)
+    if (top > LIMIT_VECTOR_TOP)
         return invalid(call,
                        "Provided TopK value '%lld' is out of valid range. The value must be between 1 and %d "
                        "inclusive",
@@ -180,10 +230,75 @@ static bool check_projection(struct api_call *call, const struct search *search)
     return true;
 }
 
+/* ---- the search ---- */
+
+/* Where a float's decimal point may stand: beyond that its text has an exponent. */
+#define POINT_FIRST (-5)
+#define POINT_LAST  13
+
+/* The shortest text that is this 32-bit float, with a decimal point or an exponent. What is beyond all floats is the
+ * largest of them. */
+static struct slice float_text(struct arena *arena, float number)
+{
+    char text[32], digits[16];
+    if (number > FLT_MAX) number = FLT_MAX;
+    if (number < -FLT_MAX) number = -FLT_MAX;
+    for (int precision = 5; precision < 9; precision++) {
+        snprintf(text, sizeof text, "%.*e", precision, (double)fabsf(number));
+        if (strtof(text, NULL) == fabsf(number)) break;
+    }
+    const char *sign = number < 0 ? "-" : "", *exponent = strchr(text, 'e') + 1;
+    int point = atoi(exponent) + 1, count = 0;
+    for (const char *at = text; *at != 'e'; at++)
+        if (*at != '.') digits[count++] = *at;
+    while (count > 1 && digits[count - 1] == '0') count--;
+    if (point < POINT_FIRST || point > POINT_LAST)
+        return arena_printf(arena, "%s%c%s%.*se%d", sign, digits[0], count > 1 ? "." : "", count - 1,
+                            digits + 1, point - 1);
+    if (point <= 0) return arena_printf(arena, "%s0.%.*s%.*s", sign, -point, "00000", count, digits);
+    if (point >= count)
+        return arena_printf(arena, "%s%.*s%.*s.0", sign, count, digits, point - count, "000000000000");
+    return arena_printf(arena, "%s%.*s.%.*s", sign, point, digits, count - point, digits + point);
+}
+
+static bool shows_vector(const struct search *search)
+{
+    const struct projection *projection = search->projection;
+    struct slice name = search->vectors->attribute;
+    if (!projection) return vector_projects(search->request.table, search->vectors, name);
+    for (uint32_t i = 0; i < projection->count; i++)
+        if (slice_equal(projection->paths[i].parts[0].name, name)) return true;
+    return false;
+}
+
+/* The item as the index has it: the numbers of its vector are 32-bit floats. Their texts are not canonical: they can be
+ * shown, and nothing else. */
+static struct map indexed(struct arena *arena, const struct search *search, const struct map *item)
+{
+    struct map copy = {arena_array(arena, struct attribute, item->count), item->count};
+    memcpy(copy.attributes, item->attributes, item->count * sizeof *item->attributes);
+    for (uint32_t i = 0; i < copy.count; i++) {
+        struct value *vector = &copy.attributes[i].value;
+        if (!slice_equal(copy.attributes[i].name, search->vectors->attribute)) continue;
+        const struct value *stored = vector->elements;
+        vector->elements = arena_array(arena, struct value, vector->count);
+        for (uint32_t k = 0; k < vector->count; k++) {
+            float number;
+            ensure(vector_number(&stored[k], &number)); /* or it would not be in the index */
+            vector->elements[k] = (struct value){.type = VALUE_N, .bytes = float_text(arena, number)};
+        }
+    }
+    return copy;
+}
+
 static void work(struct api_call *call)
 {
     struct search *search = call->state;
-    search->result = engine_search_vectors(call->api->engine, &search->request);
+    struct vector_request *request = &search->request;
+    search->result = engine_search_vectors(call->api->engine, request);
+    if (search->result != ENGINE_OK || !shows_vector(search)) return;
+    for (uint32_t i = 0; i < request->count; i++)
+        request->results[i].item = indexed(call->arena, search, &request->results[i].item);
 }
 
 static void begin(struct api_call *call, const struct node *input)
@@ -226,20 +341,6 @@ static struct map project(struct api_call *call, const struct search *search, co
     return shown;
 }
 
-/* The shortest text that is this 32-bit float, with a decimal point. What is beyond all floats is the largest of
- * them. */
-static void put_score(struct buf *out, float score)
-{
-    char text[32];
-    if (score > FLT_MAX) score = FLT_MAX;
-    if (score < -FLT_MAX) score = -FLT_MAX;
-    for (int digits = 6; digits <= 9; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, (double)score);
-        if (strtof(text, NULL) == score) break;
-    }
-    buf_printf(out, ",\"Score\":%s%s}", text, strpbrk(text, ".e") ? "" : ".0");
-}
-
 static bool check_status(struct api_call *call, const struct search *search)
 {
     struct slice name = search->vectors->index.name;
@@ -264,20 +365,25 @@ static void finish(struct api_call *call)
     for (uint32_t i = 0; i < search->request.count; i++) {
         const struct vector_result *result = &search->request.results[i];
         struct map shown = project(call, search, &result->item);
-        if (call->reply->len - call->reply_start + map_size(&shown) > LIMIT_BATCH_GET_BYTES) break;
-        bytes += vector_entry_bytes(search->request.table, search->vectors, &result->item);
+        uint64_t entry = vector_entry_bytes(search->request.table, search->vectors, &result->item);
+        if (call->reply->len - call->reply_start + entry > LIMIT_BATCH_GET_BYTES) break;
+        bytes += entry;
         if (i) buf_byte(call->reply, ',');
         buf_text(call->reply, "{\"Item\":");
         api_put_item_json(call->reply, &shown);
-        put_score(call->reply, result->score);
+        buf_printf(call->reply, ",\"Score\":%.*s}", SLICE_ARG(float_text(call->arena, result->score)));
     }
     buf_byte(call->reply, ']');
     if (capacity_wanted(search->return_capacity)) {
         buf_printf(call->reply, ",\"ConsumedCapacity\":{\"VectorSearchRequestBytes\":%.1f}",
-                   capacity_of_vectors(bytes ? bytes : 1));
+                   capacity_of_vectors(bytes));
     }
     buf_byte(call->reply, '}');
 }
 
 const struct operation operation_SearchVectors = {
-    .name = TEXT("SearchVectors"), .input = &shape, .begin = begin, .finish = finish};
+    .name = TEXT("SearchVectors"),
+    .input = &shape,
+    .begin = begin,
+    .finish = finish,
+};

@@ -7,14 +7,14 @@ const struct shape shape_statement = STRING_SHAPE_SIZED(1, LIMIT_STATEMENT_CHARA
 const struct shape shape_parameters = {
     .kind = SHAPE_LIST, .of = &shape_attribute_value, .has_min = true, .min = 1};
 
-bool parameters_check(struct api_call *call, const struct node *parameters)
+struct slice parameters_fault(const struct node *parameters)
 {
     for (uint32_t i = 0; parameters->present && i < parameters->count; i++) {
         const struct node *value = &parameters->elements[i];
-        if (value->fault.len) return invalid_text(call, value->fault);
-        if (!value->present) return invalid_text(call, value_empty_fault);
+        if (value->fault.len) return value->fault;
+        if (!value->present) return value_empty_fault;
     }
-    return true;
+    return SLICE_NONE;
 }
 
 void statement_understand(struct api_call *call, const struct node *text, const struct node *parameters,
@@ -146,7 +146,12 @@ void statement_fit_write(struct api_call *call, enum statement_words words, stru
 void statement_fit_get(struct api_call *call, const char *operation, struct statement_run *run)
 {
     const struct statement *statement = run->statement;
+    const struct index_definition *index = table_index_find(run->table, statement->index);
     struct statement_pin pin;
+    if (index && (index->hash_count > 1 || index->range_count > 1)) {
+        run->fault = statement_compound_fault;
+        return;
+    }
     enum statement_pinned pinned = statement_pin(call->arena, statement, &run->table->keys, true, &pin,
                                                  &run->fault);
     run->is_about_key = pinned == PINNED_WRONG;

@@ -25,8 +25,8 @@ struct statement_run {
 
 extern const struct shape shape_statement, shape_parameters;
 
-/* The values of Parameters. Refuses the call when one is unsound: that comes before any statement is read. */
-bool parameters_check(struct api_call *call, const struct node *parameters);
+/* What is wrong with the values of Parameters, or nothing: that comes before their statement is read. */
+struct slice parameters_fault(const struct node *parameters);
 /* Parses; sets run->statement or run->fault. */
 void statement_understand(struct api_call *call, const struct node *text, const struct node *parameters,
                           bool in_transaction, struct statement_run *run);

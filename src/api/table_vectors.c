@@ -22,13 +22,14 @@ static const struct shape_member vector_attribute_members[] = {
 static const struct shape shape_vector_attribute = STRUCT_SHAPE("VectorAttributeDefinition",
                                                                 vector_attribute_members);
 static const struct shape shape_distance = ENUM_SHAPE(distances);
+static const struct shape shape_dimensions = {.kind = SHAPE_LONG, .has_min = true, .min = 1};
 
 static const struct shape_member vector_members[] = {
     [VECTOR_NAME] = REQUIRED("IndexName", shape_index_name),
     [VECTOR_ATTRIBUTE] = REQUIRED("VectorAttribute", shape_vector_attribute),
     [VECTOR_SCHEMA] = MEMBER("SearchSchema", shape_schema),
     [VECTOR_PROJECTION] = REQUIRED("Projection", shape_projection),
-    [VECTOR_DIMENSIONS] = REQUIRED("Dimensions", shape_long),
+    [VECTOR_DIMENSIONS] = REQUIRED("Dimensions", shape_dimensions),
     [VECTOR_DISTANCE] = REQUIRED("DistanceFunction", shape_distance),
 };
 static const struct shape shape_vector_index = STRUCT_SHAPE("VectorIndex", vector_members);
@@ -120,7 +121,7 @@ static bool define_one(struct verdict *verdict, const struct node *node, const s
         .index = {.name = node_member(node, VECTOR_NAME)->text, .throughput = throughput_none},
         .attribute = node_member(node_member(node, VECTOR_ATTRIBUTE), ATTRIBUTE_OF_VECTOR)->text,
         .metric = metric_from_node(node_member(node, VECTOR_DISTANCE))};
-    if (dimensions < 1 || dimensions > LIMIT_VECTOR_DIMENSIONS)
+    if (dimensions > LIMIT_VECTOR_DIMENSIONS)
         return reject(verdict, INVALID_VALUES "Number of dimensions must be between 1 and %d inclusive.",
                       LIMIT_VECTOR_DIMENSIONS);
     vectors->dimensions = (uint32_t)dimensions;

@@ -236,6 +236,7 @@ struct page {
     void (*emit)(void *context, struct slice encoded, const struct map *item);
     void *context;
     bool decode; /* hand a decoded item to emit in any case */
+    uint64_t beside_bytes; /* of what emit has read elsewhere: they fill the page, too */
     size_t part_at; /* where a stored key has its hash, whose first bits tell the partition; 0: nobody asks */
     /* answers */
     uint64_t scanned, matched, bytes; /* bytes: billed size of all evaluated */

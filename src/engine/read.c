@@ -55,7 +55,8 @@ struct walk {
  */
 static bool page_is_full(const struct page *page)
 {
-    return (page->limit && page->scanned >= page->limit) || page->bytes >= LIMIT_PAGE_BYTES;
+    return (page->limit && page->scanned >= page->limit) ||
+           page->bytes + page->beside_bytes >= LIMIT_PAGE_BYTES;
 }
 
 static bool visit(void *context, struct slice key, struct slice value)
@@ -91,7 +92,7 @@ static bool visit(void *context, struct slice key, struct slice value)
 enum engine_result engine_page(struct engine *engine, struct page *page)
 {
     struct walk walk = {.page = page};
-    page->scanned = page->matched = page->bytes = 0;
+    page->scanned = page->matched = page->bytes = page->beside_bytes = 0;
     page->more = false;
     memset(page->part_bytes, 0, sizeof page->part_bytes);
     enum store_result result = store_scan(engine->store, page->from, page->to, page->backwards, visit, &walk);

@@ -81,6 +81,9 @@ struct statement_plan {
     bool backwards;
 };
 
+/* What refuses each read of an index with keys of several attributes. */
+extern const struct slice statement_compound_fault;
+
 /* Against the keys that the table or index runs by. False and the sentence when they do not allow it. */
 bool statement_plan(struct arena *arena, const struct statement *statement, const struct key_fields *fields,
                     struct statement_plan *out, struct slice *fault);

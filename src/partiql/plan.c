@@ -439,6 +439,11 @@ static bool has_several_hashes(const struct planning *planning)
     return false;
 }
 
+#define COMPOUND                                                                                             \
+    "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE " \
+    "keys."
+const struct slice statement_compound_fault = {COMPOUND, sizeof COMPOUND - 1};
+
 bool statement_plan(struct arena *arena, const struct statement *statement, const struct key_fields *fields,
                     struct statement_plan *out, struct slice *fault)
 {
@@ -449,14 +454,8 @@ bool statement_plan(struct arena *arena, const struct statement *statement, cons
     planning->fields = fields;
     planning->hash = fields->hash[0].name;
     planning->range = fields->range_count ? fields->range[0].name : SLICE_NONE;
-    if (key_fields_are_compound(fields))
-        return refuse(planning,
-                      "PartiQL statements cannot be executed on tables with multi-attribute HASH keys "
-                      "or multi-attribute RANGE keys.");
-    if (statement->late_fault.len) {
-        *fault = statement->late_fault;
-        return false;
-    }
+    *fault = key_fields_are_compound(fields) ? statement_compound_fault : statement->late_fault;
+    if (fault->len) return false;
     out->is_scan = !statement->where || !names_hash(statement->where, planning->hash);
     if (!check_order(planning, statement, out->is_scan)) return false;
     if (out->is_scan) return true;

@@ -185,16 +185,22 @@ TEST(compound_keys_in_key_conditions)
     world_close(&world);
 }
 
-#define COMPOUND                                                                                             \
-    INVALID                                                                                                  \
+#define COMPOUND_WORDS                                                                                         \
     "PartiQL statements cannot be executed on tables with multi-attribute HASH keys or multi-attribute RANGE " \
     "keys."
+#define COMPOUND INVALID COMPOUND_WORDS
 
 TEST(compound_keys_are_refused_by_statements)
 {
     static const struct exchange exchanges[] = {
         {"ExecuteStatement", "{'Statement':'SELECT id FROM games.deep'}", COMPOUND},
         {"ExecuteStatement", "{'Statement':'SELECT COUNT(*) FROM games.deep'}", COMPOUND},
+        {"BatchExecuteStatement",
+         "{'Statements':[{'Statement':'SELECT * FROM games.deep WHERE cup = 1'},{'Statement':'SELECT * FROM "
+         "games.none WHERE cup = 1'}]}",
+         "{'Responses':[{'Error':{'Code':'ValidationError','Message':'" COMPOUND_WORDS "'}},{'Error':{'Code':"
+         "'ValidationError','Message':'Select statements within BatchExecuteStatement must specify the primary key in "
+         "the where clause.'}}]}"},
         {"ExecuteStatement", "{'Statement':'SELECT COUNT(*) FROM games'}",
          INVALID "Unexpected path component at 1:8:5"},
         {"ExecuteStatement", "{'Statement':'SELECT COUNT(*) FROM games.none'}",

@@ -188,6 +188,14 @@ TEST(an_index_charges_what_it_holds)
          "{'Items':[{'f':{'S':'f2'}},{'f':{'S':'f3'}},{'f':{'S':'f1'}}],'Count':3,'ScannedCount':3,"
          "'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2.0,'Table':{'CapacityUnits':1.5},"
          "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':0.5}}}}"},
+        /* What a filter leaves out was read as well. */
+        {"Query",
+         "{'TableName':'indexed','KeyConditionExpression':'a = :a','FilterExpression':'b = :b',"
+         "'ExpressionAttributeValues':{':a':{'S':'p'},':b':{'S':'3'}},'IndexName':'lsi','ProjectionExpression':'f',"
+         "'ReturnConsumedCapacity':'INDEXES'}",
+         "{'Items':[{'f':{'S':'f3'}}],'Count':1,'ScannedCount':3,"
+         "'ConsumedCapacity':{'TableName':'indexed','CapacityUnits':2.0,'Table':{'CapacityUnits':1.5},"
+         "'LocalSecondaryIndexes':{'lsi':{'CapacityUnits':0.5}}}}"},
         {"Query",
          "{'TableName':'indexed','KeyConditionExpression':'c = "
          ":c','ExpressionAttributeValues':{':c':{'S':'m'}},'IndexName':'gsi','Select':'COUNT',"

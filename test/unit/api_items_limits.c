@@ -326,6 +326,33 @@ TEST(a_page_of_an_index_ends_behind_a_megabyte)
     world_close(&world);
 }
 
+/* A local index's page counts the items that are read beside its entries, or a reply could be a whole collection. */
+TEST(a_page_that_fetches_items_ends_behind_a_megabyte)
+{
+    struct world world;
+    items_open(&world);
+    for (unsigned i = 0; i < 5; i++) {
+        char request[160];
+        snprintf(request, sizeof request,
+                 "{'TableName':'indexed','Item':{'a':{'S':'p'},'b':{'S':'%u'},'c':{'S':'c'},'e':{'S':'@'}}}",
+                 i);
+        check_filled(&world, "PutItem", request, 350000, "fine");
+    }
+    const char *query = "{'TableName':'indexed','IndexName':'lsi','KeyConditionExpression':'a = :a',"
+                        "'FilterExpression':'b > :b','ProjectionExpression':'b, f',"
+                        "'ExpressionAttributeValues':{':a':{'S':'p'},':b':{'S':'1'}}%s}";
+    char body[500];
+    snprintf(body, sizeof body, query, "");
+    CHECK_TEXT(
+        ask_quoted(&world, "Query", body),
+        "{\"Items\":[{\"b\":{\"S\":\"2\"}}],\"Count\":1,\"ScannedCount\":3,\"LastEvaluatedKey\":{\"a\":{\"S\":\"p\"},"
+        "\"b\":{\"S\":\"2\"},\"c\":{\"S\":\"c\"}}}");
+    snprintf(body, sizeof body, query, ",'ExclusiveStartKey':{'a':{'S':'p'},'b':{'S':'2'},'c':{'S':'c'}}");
+    CHECK_TEXT(ask_quoted(&world, "Query", body),
+               "{\"Items\":[{\"b\":{\"S\":\"3\"}},{\"b\":{\"S\":\"4\"}}],\"Count\":2,\"ScannedCount\":2}");
+    world_close(&world);
+}
+
 TEST(segments_share_a_table_among_them)
 {
     struct world world;

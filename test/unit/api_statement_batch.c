@@ -54,10 +54,22 @@ TEST(statements_of_a_batch_are_refused_one_by_one)
          REPLY(REFUSED("ResourceNotFound", "Requested resource not found") "," DONE)},
         {"BatchExecuteStatement", BATCH(ONE("EXISTS(SELECT * FROM hash WHERE a = ^1^)")),
          REPLY(REFUSED("ValidationError", "EXISTS can only be used in ExecuteTransaction write requests."))},
+        /* As seen on the service. */
+        {"BatchExecuteStatement",
+         BATCH(
+             "{'Statement':'SELECT * FROM hash WHERE a = ^x^ AND n = ?','Parameters':[{'N':'1e99999999999'}]}," ONE(
+                 "SELECT * FROM hash WHERE a = ^1^")),
+         REPLY(REFUSED("ValidationError",
+                       "The parameter cannot be converted to a numeric value: 1e99999999999") "," DONE)},
+        {"BatchExecuteStatement", BATCH("{'Statement':'not even a statement','Parameters':[{'NULL':false}]}"),
+         REPLY(REFUSED("ValidationError",
+                       "One or more parameter values were invalid: Null attribute value types "
+                       "must have the value of true"))},
     };
     struct world world;
     items_open(&world);
     for (size_t i = 0; i < 3; i++) check_statement(&world, &exchanges[i]);
+    for (size_t i = 5; i < sizeof exchanges / sizeof *exchanges; i++) check_statement(&world, &exchanges[i]);
     /* The text of a syntax error has quotes of its own. */
     struct slice reply = ask_statement(&world, "BatchExecuteStatement", exchanges[3].request);
     CHECK_TEXT(reply,
@@ -80,10 +92,6 @@ TEST(a_batch_is_refused_as_a_whole)
         {"BatchExecuteStatement",
          BATCH(ONE("SELECT * FROM hash WHERE a = ^1^") "," ONE("SELECT n FROM hash WHERE a = ^1^")),
          "ValidationException: Provided list of item keys contains duplicates"},
-        {"BatchExecuteStatement",
-         BATCH("{'Statement':'SELECT * FROM hash WHERE a = ?','Parameters':[{'NULL':false}]}"),
-         "ValidationException: One or more parameter values were invalid: Null attribute value types must have "
-         "the value of true"},
         {"BatchExecuteStatement", BATCH("null"),
          "ValidationException: 1 validation error detected: Value null at 'statements.1.member' failed to "
          "satisfy constraint: Member must not be null"},

@@ -79,7 +79,13 @@ TEST(vectors_definitions_are_refused_in_the_services_words)
         {"CreateTable", TABLE(ID, INDEX("vix", 3, "COSINE", ALL ",'SearchSchema':[" HASH("tenant") "]")),
          VALUES "One element in SearchSchema is not defined in attribute definitions"},
         {"CreateTable", TABLE(ID, INDEX("vix", 0, "COSINE", ALL)),
-         VALUES "Number of dimensions must be between 1 and 4096 inclusive."},
+         INVALID
+         "1 validation error detected: Value '0' at 'vectorIndexes.1.member.dimensions' failed to satisfy "
+         "constraint: Member must have value greater than or equal to 1"},
+        {"CreateTable", TABLE(ID, INDEX("vi", 3, "COSINE", ALL)),
+         INVALID
+         "1 validation error detected: Value 'vi' at 'vectorIndexes.1.member.indexName' failed to satisfy "
+         "constraint: Member must have length greater than or equal to 3"},
         {"CreateTable", TABLE(ID, INDEX("vix", 4097, "COSINE", ALL)),
          VALUES "Number of dimensions must be between 1 and 4096 inclusive."},
         {"CreateTable",
@@ -165,7 +171,7 @@ TEST(vectors_are_found_nearest_first)
          "{'TableName':'docs','IndexName':'schema','TopK':9,'ProjectionExpression':'title, embedding'," NEAR_A
          ",'SearchConditionExpression':'#k = :k AND :t = tenant','ExpressionAttributeNames':{'#k':'kind'},"
          "'ExpressionAttributeValues':{':t':{'S':'x'},':k':{'N':'2.0'}},'ReturnConsumedCapacity':'INDEXES'}",
-         "{'SearchResults':[{'Item':{'embedding':{'L':[{'N':'0'},{'N':'2'},{'N':'0'}]},'title':{'S':'B'}},"
+         "{'SearchResults':[{'Item':{'embedding':{'L':[{'N':'0.0'},{'N':'2.0'},{'N':'0.0'}]},'title':{'S':'B'}},"
          "'Score':1.0}],'ConsumedCapacity':{'VectorSearchRequestBytes':1024.0}}"},
         {"SearchVectors",
          "{'TableName':'docs','IndexName':'schema','TopK':9," NEAR_A
@@ -191,7 +197,8 @@ TEST(vectors_searches_are_refused_in_the_services_words)
          "Provided TopK value '101' is out of valid range. The value must be between 1 and 100 inclusive"},
         {"SearchVectors", "{'TableName':'docs','IndexName':'plain','TopK':0," NEAR_A "}",
          INVALID
-         "Provided TopK value '0' is out of valid range. The value must be between 1 and 100 inclusive"},
+         "1 validation error detected: Value '0' at 'topK' failed to satisfy constraint: Member must have "
+         "value greater than or equal to 1"},
         {"SearchVectors", SEARCH(NEAR_A),
          INVALID "SearchConditionExpression must be provided when SearchSchema has a HASH key"},
         {"SearchVectors", SEARCH_WHERE("tenant > :t"),
@@ -242,6 +249,29 @@ TEST(vectors_searches_are_refused_in_the_services_words)
         {"SearchVectors",
          "{'TableName':'docs','IndexName':'dot','TopK':1,'ProjectionExpression':'title'," NEAR_A "}",
          VALUES "Vector index dot does not project [title]"},
+    };
+    RUN(&world, exchanges);
+    world_close(&world);
+}
+
+/* As seen on the service: the columns are those of the last letter of null, and of the last brace. */
+TEST(vectors_requests_have_all_members)
+{
+    struct world world;
+    docs_open(&world);
+    static const struct exchange exchanges[] = {
+        {"SearchVectors", "{'TableName':null,'IndexName':'vix','SearchVector':[{'N':'1'}],'TopK':1}",
+         "SerializationException: invalid type: null, expected a string at line 1 column 17"},
+        {"SearchVectors", "{'TableName':'none','IndexName':null,'SearchVector':[{'N':'1'}],'TopK':1}",
+         "SerializationException: invalid type: null, expected a string at line 1 column 36"},
+        {"SearchVectors", "{'TableName':'none','IndexName':'vix',\n'SearchVector':null,'TopK':1}",
+         "SerializationException: invalid type: null, expected a sequence at line 2 column 19"},
+        {"SearchVectors", "{'TableName':'none','IndexName':'vix','SearchVector':[{'N':'1'}],'TopK':null}",
+         "SerializationException: invalid type: null, expected i32 at line 1 column 76"},
+        {"SearchVectors", "{'IndexName':'vi','SearchVector':[{'N':'1'}],'TopK':1}\n",
+         INVALID "missing field `TableName` at line 1 column 54"},
+        {"SearchVectors", "{'TableName':'none','IndexName':'vix','TopK':1,'ProjectionExpression':null}",
+         INVALID "missing field `SearchVector` at line 1 column 75"},
     };
     RUN(&world, exchanges);
     world_close(&world);
@@ -308,14 +338,131 @@ TEST(vectors_are_charged_by_bytes_when_they_change)
         {"UpdateItem",
          "{'TableName':'docs','ReturnConsumedCapacity':'INDEXES','Key':{'id':{'S':'a'}},"
          "'UpdateExpression':'SET title = :t','ExpressionAttributeValues':{':t':{'S':'x'}}}",
+         CHARGED(",'VectorIndexes':{" BYTES("plain") "}")},
+        {"UpdateItem",
+         "{'TableName':'docs','ReturnConsumedCapacity':'INDEXES','Key':{'id':{'S':'a'}},"
+         "'UpdateExpression':'SET title = :t','ExpressionAttributeValues':{':t':{'S':'x'}}}",
          CHARGED("")},
         {"UpdateItem",
          "{'TableName':'docs','ReturnConsumedCapacity':'INDEXES','Key':{'id':{'S':'a'}},"
          "'UpdateExpression':'SET tenant = :t','ExpressionAttributeValues':{':t':{'S':'x'}}}",
-         CHARGED(",'VectorIndexes':{" BYTES("schema") "}")},
+         CHARGED(",'VectorIndexes':{" BYTES("plain") "," BYTES("schema") "}")},
         {"DeleteItem", "{'TableName':'docs','ReturnConsumedCapacity':'TOTAL','Key':{'id':{'S':'a'}}}",
          "{'ConsumedCapacity':{'TableName':'docs','CapacityUnits':1.0}}"},
     };
+    RUN(&world, exchanges);
+    world_close(&world);
+}
+
+/* As seen on the service: an index's bytes are those of its entry, each number of the vector has four, and there are
+ * 1024 at least. */
+TEST(vectors_are_charged_by_their_entries)
+{
+    struct world world;
+    char title[1501] = "", request[2000], expected[300];
+    docs_open(&world);
+    memset(title, 't', sizeof title - 1);
+    snprintf(
+        request, sizeof request,
+        "{'TableName':'docs','ReturnConsumedCapacity':'INDEXES','Item':{'id':{'S':'a'},'title':{'S':'%s'},"
+        "'embedding':{'L':[{'N':'1'},{'N':'0'},{'N':'12345678901234567890123456789012345678'}]}}}",
+        title);
+    /* id a, title and its text, embedding and three floats; the table's item is the same, so it is written by 2. */
+    snprintf(
+        expected, sizeof expected,
+        "{'ConsumedCapacity':{'TableName':'docs','CapacityUnits':2.0,'Table':{'CapacityUnits':2.0},"
+        "'VectorIndexes':{'plain':{'VectorWriteRequestBytes':%zu.0},'dot':{'VectorWriteRequestBytes':1024.0}}}}",
+        strlen("id"
+               "a"
+               "title"
+               "embedding") +
+            sizeof title - 1 + 3 * 4);
+    check_exchange(&world, &(struct exchange){"PutItem", request, expected});
+    world_close(&world);
+}
+
+#define WIDE "{'N':'12345678901234567890123456789012345678'}"
+
+/* Numbers of 38 digits have 20 bytes, and 4 as a float: a write is charged for floats, a read for the numbers. */
+TEST(vectors_are_written_as_floats_and_read_as_numbers)
+{
+    static const size_t paddings[] = {996, 997};
+    struct world world;
+    docs_open(&world);
+    for (size_t i = 0; i < 2; i++) {
+        char padding[1000] = "", request[1600], expected[200];
+        memset(padding, 'p', paddings[i]);
+        snprintf(
+            request, sizeof request,
+            "{'TableName':'docs','ReturnConsumedCapacity':'TOTAL','Item':{'id':{'S':'aa'},'pad':{'S':'%s'},"
+            "'embedding':{'L':[" WIDE "," WIDE "," WIDE "]}}}",
+            padding);
+        snprintf(expected, sizeof expected, "{'ConsumedCapacity':{'TableName':'docs','CapacityUnits':%zu.0}}",
+                 i + 1);
+        size_t floats = strlen("id"
+                               "aa"
+                               "pad"
+                               "embedding") +
+                        paddings[i] + 3 * 4;
+        CHECK_INT(floats, i ? 1025 : 1024);
+        check_exchange(&world, &(struct exchange){"PutItem", request, expected});
+        ask_quoted(&world, "DeleteItem", "{'TableName':'docs','Key':{'id':{'S':'aa'}}}");
+    }
+    char padding[5000] = "", request[5400];
+    memset(padding, 'p',
+           4096 -
+               strlen("id"
+                      "aa"
+                      "pad"
+                      "embedding") -
+               3 * 4);
+    snprintf(request, sizeof request,
+             "{'TableName':'docs','Item':{'id':{'S':'aa'},'pad':{'S':'%s'},'embedding':{'L':[" WIDE "," WIDE
+             "," WIDE "]}}}",
+             padding);
+    check_exchange(&world, &(struct exchange){"PutItem", request, "{}"});
+    check_exchange(
+        &world,
+        &(struct exchange){
+            "GetItem",
+            "{'TableName':'docs','Key':{'id':{'S':'aa'}},'ConsistentRead':true,"
+            "'ProjectionExpression':'id','ReturnConsumedCapacity':'TOTAL'}",
+            "{'Item':{'id':{'S':'aa'}},'ConsumedCapacity':{'TableName':'docs','CapacityUnits':2.0}}"});
+    world_close(&world);
+}
+
+/* 16777217 is the first whole number that no 32-bit float is. */
+TEST(vectors_are_shown_as_their_index_has_them)
+{
+    static const struct exchange exchanges[] = {
+        {"PutItem",
+         "{'TableName':'docs','Item':{'id':{'S':'f'},'embedding':{'L':[{'N':'0.1'},{'N':'16777217'},"
+         "{'N':'1.000000059604644775390625'}]}}}",
+         "{}"},
+        {"SearchVectors",
+         "{'TableName':'docs','IndexName':'plain','TopK':1,'ProjectionExpression':'embedding',"
+         "'SearchVector':[{'N':'0.1'},{'N':'16777217'},{'N':'1'}]}",
+         "{'SearchResults':[{'Item':{'embedding':{'L':[{'N':'0.1'},{'N':'16777216.0'},{'N':'1.0'}]}},"
+         "'Score':0.0}]}"},
+        {"PutItem",
+         "{'TableName':'docs','Item':{'id':{'S':'g'},'embedding':{'L':[{'N':'-3E+38'},{'N':'0.00000125'},"
+         "{'N':'-120'}]}}}",
+         "{}"},
+        {"SearchVectors",
+         "{'TableName':'docs','IndexName':'plain','TopK':1,'ProjectionExpression':'embedding',"
+         "'SearchVector':[{'N':'-3E+38'},{'N':'0.00000125'},{'N':'-120'}]}",
+         "{'SearchResults':[{'Item':{'embedding':{'L':[{'N':'-3e38'},{'N':'0.00000125'},{'N':'-120.0'}]}},"
+         "'Score':0.0}]}"},
+        {"SearchVectors",
+         "{'TableName':'docs','IndexName':'dot','TopK':1,'ProjectionExpression':'embedding[1]',"
+         "'SearchVector':[{'N':'0'},{'N':'0'},{'N':'-1'}]}",
+         "{'SearchResults':[{'Item':{'embedding':{'L':[{'N':'0.00000125'}]}},'Score':120.0}]}"},
+        {"GetItem", "{'TableName':'docs','Key':{'id':{'S':'f'}}}",
+         "{'Item':{'embedding':{'L':[{'N':'0.1'},{'N':'16777217'},{'N':'1.000000059604644775390625'}]},"
+         "'id':{'S':'f'}}}"},
+    };
+    struct world world;
+    docs_open(&world);
     RUN(&world, exchanges);
     world_close(&world);
 }
