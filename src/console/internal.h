@@ -71,7 +71,7 @@ void samples_close(struct console *console);
 const struct sample *sample_take(struct console *console);
 int64_t sample_time(const struct sample *sample);
 void sample_put(struct buf *out, const struct sample *sample, int64_t step_ms);
-/* ,"tables":{...},"functions":{...}: what the busiest did since this was last called. */
+/* ,"tables":{...},"functions":{...},"jobs":{...},"triggers":{...}: what the busiest did since this was last called. */
 void sample_put_busiest(struct console *console, struct buf *out);
 const struct sample *samples_at(const struct samples *samples, uint32_t place); /* 0: the oldest */
 

@@ -83,6 +83,9 @@ void mapping_release(struct mapping *mapping);
 
 /* ---- mapping_*.c ---- */
 
+/* The table's name in arn:...:table/NAME/stream/LABEL. */
+struct slice mapping_table_of(struct slice stream_arn);
+
 struct mappings *mappings_open(struct trigger *trigger, char *error, size_t error_len);
 /* Hands what the table held to the consumer, which must be there; from here on changes go to it, too. */
 void mappings_start(struct mappings *mappings);
@@ -116,6 +119,7 @@ void consumer_remove(struct consumer *consumer, struct slice id);
 bool consumer_is_quiet(struct consumer *consumer);
 void consumer_put_metrics(struct consumer *consumer, struct buf *out);
 int64_t consumer_lag_ms(struct consumer *consumer); /* as trigger_lag_ms */
+unsigned consumer_lags(struct consumer *consumer, struct trigger_lag out[LIMIT_CONSOLE_TOP]); /* as trigger_lags */
 
 /* ---- schedule_*.c ---- */
 

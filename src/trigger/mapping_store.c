@@ -151,11 +151,10 @@ bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct a
     return reply.status == 200 || reply.fault == DYNAMO_MISSING;
 }
 
-/* The table's name in arn:...:table/NAME/stream/LABEL. */
-static struct slice table_of_stream(struct slice arn)
+struct slice mapping_table_of(struct slice stream_arn)
 {
-    const char *name = memmem(arn.data, arn.len, ":table/", 7);
-    const char *end = name ? memmem(arn.data, arn.len, "/stream/", 8) : NULL;
+    const char *name = memmem(stream_arn.data, stream_arn.len, ":table/", 7);
+    const char *end = name ? memmem(stream_arn.data, stream_arn.len, "/stream/", 8) : NULL;
     return end && end > name + 7 ? (struct slice){name + 7, (size_t)(end - name - 7)} : SLICE_NONE;
 }
 
@@ -164,7 +163,7 @@ static struct slice table_of_stream(struct slice arn)
 bool mapping_next_stream(struct trigger *trigger, struct slice stream_arn, struct arena *arena,
                          struct slice *arn)
 {
-    struct slice table = table_of_stream(stream_arn), start = SLICE_NONE, stream;
+    struct slice table = mapping_table_of(stream_arn), start = SLICE_NONE, stream;
     struct raw_look look;
     *arn = SLICE_NONE;
     if (!table.len || !mapping_newest_stream(trigger, table, arena, arn)) return false;

@@ -97,6 +97,11 @@ int64_t trigger_lag_ms(struct trigger *trigger)
     return consumer_lag_ms(trigger->consumer);
 }
 
+unsigned trigger_lags(struct trigger *trigger, struct trigger_lag out[LIMIT_CONSOLE_TOP])
+{
+    return consumer_lags(trigger->consumer, out);
+}
+
 bool trigger_is_idle(struct trigger *trigger)
 {
     watches_look(trigger->watches);
