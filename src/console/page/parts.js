@@ -3,7 +3,7 @@
 import {server} from './api.js';
 import {append, h, newId, renew, replace, text} from './dom.js';
 import {ago, count, utc, when} from './format.js';
-import {print} from './json.js';
+import {Exact, compareNumbers, print} from './json.js';
 
 // ---- words with a shape beside their colour ----
 
@@ -440,7 +440,14 @@ export function grid({
     function ordered() {
         if (!sorting) return latest;
         const {column, down} = sorting;
-        const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+        const compare = (a, b) =>
+            a instanceof Exact || b instanceof Exact
+                ? compareNumbers(String(a), String(b))
+                : a < b
+                  ? -1
+                  : a > b
+                    ? 1
+                    : 0;
         const rows = [...latest].sort((a, b) => compare(column.sort(a), column.sort(b)));
         return down ? rows.reverse() : rows;
     }
