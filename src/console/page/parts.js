@@ -78,13 +78,17 @@ export function actionButton(words, job, props = {}) {
     return element;
 }
 
-// One that changes something: not on a server that is read only.
+// Why nothing may be changed here; null: it may.
+export const whyNoChange = () =>
+    server.info.readOnly
+        ? 'This console may only read.'
+        : server.info.role === 'read'
+          ? 'This key may only read.'
+          : null;
+
+// One that changes something: not where one may only read.
 export const changeButton = (words, job, props = {}) =>
-    actionButton(
-        words,
-        job,
-        server.info.readOnly ? {...props, disabled: true, title: 'This console may only read.'} : props,
-    );
+    actionButton(words, job, whyNoChange() ? {...props, disabled: true, title: whyNoChange()} : props);
 
 export function copyButton(value, words = 'Copy') {
     const element = button(
