@@ -58,17 +58,27 @@ export function button(words, onclick, props = {}) {
     return h('button', {type: 'button', onclick, ...props}, words);
 }
 
+// A fault in words behind the line that the button stands in; null where one has gone elsewhere: nothing is missed.
+function tellBeside(element, error) {
+    const line = errorLine(error);
+    if (!line || !element.isConnected) return null;
+    (element.closest('.bar') ?? element).after(line);
+    return line;
+}
+
 // Does not work twice at once, and shows that it works.
 export function actionButton(words, job, props = {}) {
+    let told = null;
     const element = button(
         words,
         async () => {
             if (element.getAttribute('aria-busy')) return;
             element.setAttribute('aria-busy', 'true');
+            told?.remove();
             try {
                 await job();
             } catch (error) {
-                if (error.name !== 'AbortError') throw error; // one has gone elsewhere: nothing is missed
+                told = tellBeside(element, error); // what its job has not told by itself
             } finally {
                 element.removeAttribute('aria-busy');
             }
