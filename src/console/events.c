@@ -116,15 +116,19 @@ void events_refuse(struct rest_call *call)
 
 void events_serve(struct console *console, struct rest_call *call)
 {
-    struct slice since = rest_query(call, "since");
-    unsigned long long since_ms = 0;
-    if (since.data && !slice_to_u64(since, INT64_MAX, &since_ms)) {
-        console_refuse(call, 400, "bad-request", "since is a time in milliseconds since 1970.");
+    struct slice since = rest_query(call, "since"), last = rest_query(call, "last");
+    unsigned long long since_ms = 0, last_ms = 0;
+    if ((since.data && !slice_to_u64(since, INT64_MAX, &since_ms)) ||
+        (last.data && !slice_to_u64(last, INT64_MAX, &last_ms))) {
+        console_refuse(call, 400, "bad-request",
+                       "since is a time in milliseconds since 1970, last a number of milliseconds.");
         return;
     }
+    int64_t from_ms = last.data ? clock_now_ms(console->options.clock) - (int64_t)last_ms : 0;
+    if (from_ms < (int64_t)since_ms) from_ms = (int64_t)since_ms;
     struct listener *listener = arena_zero(call->arena, sizeof *listener);
     *listener = (struct listener){
-        .call = call, .console = console, .kind = LISTENS_TO_EVENTS, .since_ms = (int64_t)since_ms};
+        .call = call, .console = console, .kind = LISTENS_TO_EVENTS, .since_ms = from_ms};
     if (!events_admit(listener)) events_refuse(call);
 }
 

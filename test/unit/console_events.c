@@ -130,14 +130,14 @@ static struct slice no_header(const struct rest_call *call, struct slice name)
     return SLICE_NONE;
 }
 
-static void listen_since(int64_t since_ms)
+static void listen_to(const char *query)
 {
     heard = (struct heard){0};
     sem_init(&heard.came, 0, 0);
     sem_init(&heard.ended, 0, 0);
     heard.call = (struct rest_call){.method = SLICE("GET"),
                                     .path = SLICE("/console/events"),
-                                    .query = arena_printf(&heard.arena, "since=%lld", (long long)since_ms),
+                                    .query = slice_of(query),
                                     .header = no_header,
                                     .arena = &heard.arena,
                                     .piece = take_piece,
@@ -155,7 +155,7 @@ TEST(console_tells_the_last_minutes_by_the_second_and_the_day_by_tens)
     fixture_open(LIMIT_CONSOLE_SECONDS + 1000);
     CHECK_INT(fixture.console->seconds.count, LIMIT_CONSOLE_SECONDS);
     console_start(fixture.console, &fixture.console->source);
-    listen_since(0);
+    listen_to("since=0");
     console_drain(fixture.console);
     sem_wait(&heard.ended);
     struct slice rest = buf_view(&heard.text);
@@ -174,6 +174,23 @@ TEST(console_tells_the_last_minutes_by_the_second_and_the_day_by_tens)
     }
     CHECK(tens == 100 || tens == 101);
     CHECK(seconds >= LIMIT_CONSOLE_SECONDS - 2); /* the thread may have counted once or twice meanwhile */
+    buf_free(&heard.text);
+    arena_free(&heard.arena);
+    fixture_close();
+}
+
+TEST(console_tells_so_much_of_the_past_as_is_asked_for)
+{
+    fixture_open(120);
+    console_start(fixture.console, &fixture.console->source);
+    listen_to("last=5000");
+    console_drain(fixture.console);
+    sem_wait(&heard.ended);
+    struct slice line = slice_cut(&(struct slice){heard.text.data, heard.text.len}, '\n');
+    const char *fault;
+    const struct node *event = node_parse(&heard.arena, slice_from(line, 6), &fault);
+    CHECK(event && node_member(event, "history"));
+    CHECK(number_in(node_member(event, "history")->first, "t") == FIRST_MS + 116000); /* behind that time */
     buf_free(&heard.text);
     arena_free(&heard.arena);
     fixture_close();
