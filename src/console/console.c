@@ -139,7 +139,7 @@ void console_serve(struct console *console, struct rest_call *call, const struct
     } else if (is_info(path)) {
         serve_info(console, call, visit->is_signed);
     } else if (slice_equal(path, SLICE("/console/events"))) {
-        events_serve(console, call);
+        events_serve(console, call, visit->takes_gzip);
     } else if (slice_equal(path, SLICE("/console/changes"))) {
         changes_serve(console, call);
     } else if (is_running(path)) {

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import zlib
 
 import pytest
 from lambdas import eventually
@@ -210,6 +211,7 @@ class Events(Connection):
 
     def __init__(self, server, path="/console/events", headers=None):
         super().__init__(server.url)
+        self.unpack = zlib.decompressobj(31).decompress if headers and "Accept-Encoding" in headers else bytes
         self.send(request_bytes("GET", path, {"Host": self.host, **(headers or {})}))
         self.status = int(self._line().split(" ")[1])
         self.headers = {}
@@ -226,7 +228,7 @@ class Events(Connection):
                 assert event.startswith((b"data: ", b": ")) and b"\n" not in event
                 yield json.loads(event[6:]) if event.startswith(b"data: ") else {}
             size = int(self._line(), 16)
-            self.text += self._bytes(size)
+            self.text += self.unpack(self._bytes(size))
             assert self._line() == ""
             if not size:
                 assert not self.text
@@ -346,6 +348,13 @@ def test_what_was_kept_since_a_time(server):
         assert len(next(iter(events))["history"]) >= len(history)
     with Events(server, f"/console/events?last={2 ** 62}&since={samples[0]['t']}") as events:
         assert next(iter(events))["history"][0]["t"] == samples[1]["t"], "what is less of the past"
+
+
+def test_who_takes_gzip_gets_it(server):
+    with Events(server, headers={"Accept-Encoding": "gzip, br"}) as events, Events(server) as plain:
+        assert (events.headers["content-encoding"], "content-encoding" in plain.headers) == ("gzip", False)
+        assert "history" in next(iter(events)), "each event can be read when it is there"
+        assert [set(next(iter(events))) for _ in range(2)] == [{"sample"}] * 2
 
 
 def test_all_listeners_hear_the_same(server):
