@@ -36,7 +36,7 @@ below_react  := pattern trigger func task dynamo calendar match transfer backup 
 below_drive  := pattern func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
 below_library := pattern dynamo calendar match transfer backup client rest api partiql engine vector expr value store fiber base
 below_cli    := deploy library pattern dynamo template calendar match transfer backup client rest api partiql engine vector expr value store fiber base
-below_console := trigger func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
+below_console := drive pattern trigger func task dynamo calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
 below_web    := console drive react pattern trigger gateway func task dynamo velocity calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
 below_main   := web console cli deploy library drive react pattern trigger gateway func task dynamo velocity template calendar match transfer backup client sandbox rest api partiql engine vector expr value store net fiber base
 

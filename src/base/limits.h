@@ -288,7 +288,9 @@
 #define LIMIT_CONSOLE_MATCH_EVENTS  100 /* that a pattern is tried out on at a time: what a page shows */
 #define LIMIT_CONSOLE_MATCH_BYTES   (1024 * 1024) /* of them: a loop's thread matches them, for some milliseconds */
 #define LIMIT_CONSOLE_STUCK_MS      5000 /* a client that reads nothing for so long is not told of changes any more */
-#define LIMIT_CONSOLE_TOP           20 /* tables, and functions, that a sample names: the busiest */
+#define LIMIT_CONSOLE_TOP           20 /* tables, functions, jobs and lags that a sample names: the first */
+#define LIMIT_JOB_METERS            64 /* jobs that are counted at a time: some more than anybody is shown */
+#define LIMIT_JOB_METER_NAME_BYTES  255 /* of a job's name that is counted: what a line of a terminal shows */
 
 /* ---- Searches ---- */
 #define LIMIT_SLOW_THREADS          64 /* that search vectors: one for each processor, up to this */

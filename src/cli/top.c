@@ -312,8 +312,9 @@ const struct command command_top = {
     .summary = "what a server does, now",
     .usage = "[flags]",
     .about = "Shows, each second, the operations of a running server, how long they took, its memory and disk,\n"
-             "and the busiest tables and functions. Keys: q ends it, left and right (or s) choose what tables are\n"
-             "sorted by, up and down scroll. It reads what the console reads: a server with --no-console has none.",
+             "the busiest tables, functions and jobs, and the triggers that lag. Keys: q ends it, left and right\n"
+             "(or s) choose what tables are sorted by, up and down scroll. It reads what the console reads: a\n"
+             "server with --no-console has none.",
     FLAGS(flags),
     .examples = "  quipu top\n"
                 "  quipu top --once --on https://db.example.com:8000",

@@ -7,12 +7,13 @@
 #include "base/node.h"
 
 #define TOP_SECONDS 120 /* of the line of blocks */
-#define TOP_ROWS    200 /* tables, and functions, that are remembered */
+#define TOP_ROWS    200 /* tables, functions, jobs and triggers, that are remembered, of each */
 #define TOP_IDLE    10  /* seconds after which one that does nothing is forgotten */
 
 enum top_sort { SORT_BUSY, SORT_FIRST, SORT_SECOND, SORT_NAME, TOP_SORTS };
 
-/* A table: reads and writes. A function: calls and errors, and how many run. */
+/* A table: reads and writes. A function: calls and errors, and how many run. A job: tasks that were done and that
+ * failed, and all that it has. A trigger, "table > function": its lag in milliseconds. */
 struct top_row {
     char name[256];
     double first, second, third;
@@ -29,7 +30,7 @@ struct top {
     const struct node *sample; /* the latest; NULL: none yet */
     double rates[TOP_SECONDS]; /* operations in each second, the latest last */
     size_t rate_count;
-    struct top_rows tables, functions;
+    struct top_rows tables, functions, jobs, lags;
     enum top_sort sort;
     size_t scrolled; /* rows of tables above the first that is shown */
 };

@@ -1,4 +1,5 @@
-/* A frame of quipu top: one line of numbers after the other, a line of blocks, the busiest tables and functions. */
+/* A frame of quipu top: one line of numbers after the other, a line of blocks, the busiest tables, functions and jobs,
+ * and the triggers that lag. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "cli/top.h"
 
 #define CELLS 4
+#define LEAST_LINES 3 /* of a grid below the tables: an empty line, its head, and a row */
 
 /* ---- taking ---- */
 
@@ -42,41 +44,60 @@ static void add_rate(struct top *top, double rate)
 }
 
 /* A row stays for a while after it has become idle, so that nothing flickers. */
-static void age_rows(struct top_rows *rows)
+static void age_rows(struct top_rows *rows, bool keeps_third)
 {
     size_t kept = 0;
     for (size_t i = 0; i < rows->count; i++) {
         struct top_row *row = &rows->rows[i];
-        row->first = row->second = row->third = 0;
+        row->first = row->second = 0;
+        if (!keeps_third) row->third = 0;
         if (row->idle++ < TOP_IDLE) rows->rows[kept++] = *row;
     }
     rows->count = kept;
 }
 
-static void take_row(struct top_rows *rows, const struct node *one, const char *first, const char *second,
-                     const char *third)
+static void take_row(struct top_rows *rows, struct slice name, const struct node *one, const char *const members[3])
 {
     size_t place = 0;
-    while (place < rows->count && !slice_equal(slice_of(rows->rows[place].name), one->name)) place++;
-    if (place == TOP_ROWS || one->name.len >= sizeof rows->rows[0].name) return;
+    while (place < rows->count && !slice_equal(slice_of(rows->rows[place].name), name)) place++;
+    if (place == TOP_ROWS || name.len >= sizeof rows->rows[0].name) return;
     if (place == rows->count) rows->count++;
     struct top_row *row = &rows->rows[place];
-    *row = (struct top_row){.first = number_or_zero(one, first),
-                            .second = number_or_zero(one, second),
-                            .third = third ? number_or_zero(one, third) : 0};
-    memcpy(row->name, one->name.data, one->name.len);
+    *row = (struct top_row){.first = number_or_zero(one, members[0]),
+                            .second = members[1] ? number_or_zero(one, members[1]) : 0,
+                            .third = members[2] ? number_or_zero(one, members[2]) : 0};
+    memcpy(row->name, name.data, name.len);
+}
+
+static void take_rows(struct top_rows *rows, const struct node *all, const char *const members[3], bool keeps_third)
+{
+    age_rows(rows, keeps_third);
+    for (const struct node *one = all ? all->first : NULL; one; one = one->next)
+        take_row(rows, one->name, one, members);
+}
+
+static void take_lags(struct top_rows *rows, const struct node *all)
+{
+    static const char *const members[3] = {"lagMs"};
+    struct arena arena = {0};
+    age_rows(rows, false);
+    for (const struct node *one = all ? all->first : NULL; one; one = one->next)
+        take_row(rows,
+                 arena_printf(&arena, "%.*s > %.*s", SLICE_ARG(node_text(one, "table")),
+                              SLICE_ARG(node_text(one, "function"))),
+                 one, members);
+    arena_free(&arena);
 }
 
 static void take_sample(struct top *top, const struct node *sample)
 {
-    const struct node *tables = node_member(sample, "tables"), *functions = node_member(sample, "functions");
+    static const char *const of_tables[3] = {"r", "w"}, *const of_functions[3] = {"calls", "errors", "running"},
+                             *const of_jobs[3] = {"done", "failed", "total"};
     add_rate(top, rate_of(sample));
-    age_rows(&top->tables);
-    age_rows(&top->functions);
-    for (const struct node *one = tables ? tables->first : NULL; one; one = one->next)
-        take_row(&top->tables, one, "r", "w", NULL);
-    for (const struct node *one = functions ? functions->first : NULL; one; one = one->next)
-        take_row(&top->functions, one, "calls", "errors", "running");
+    take_rows(&top->tables, node_member(sample, "tables"), of_tables, false);
+    take_rows(&top->functions, node_member(sample, "functions"), of_functions, false);
+    take_rows(&top->jobs, node_member(sample, "jobs"), of_jobs, true); /* its tasks stay as many */
+    take_lags(&top->lags, node_member(sample, "triggers"));
     top->sample = sample;
 }
 
@@ -154,7 +175,7 @@ static void put_numbers(struct buf *out, const struct top *top, size_t width)
                    {"batch", "batch", COUNT, false},   {"sync", "syncUs", MICROS, true},
                    {"calls/s", "calls", COUNT, false}, {"failed/s", "callErrors", COUNT, false},
                    {"call", "callUs", MICROS, false},  {"lag", "lagMs", MILLIS, false},
-                   {"queue", "queue", COUNT, false},   {"dead", "dead", COUNT, true},
+                   {"queue", "queue", COUNT, false},   {"messages", "dead", COUNT, true},
                    {"connections", "connections", COUNT, false},
                    {"memory", "memory", BYTES, false}, {"disk", "disk", BYTES, true}};
     size_t start = out->len;
@@ -216,10 +237,13 @@ static int compare_rows(const void *left, const void *right)
     return x != y ? (x < y ? 1 : -1) : compare_names(a, b);
 }
 
-static struct slice cell(struct arena *arena, double number)
+static struct slice cell(struct arena *arena, double number, bool is_lag)
 {
     struct buf out = {0};
-    put_count(&out, number);
+    if (is_lag)
+        put_micros(&out, number * 1000);
+    else
+        put_count(&out, number);
     struct slice text = arena_copy(arena, buf_view(&out));
     buf_free(&out);
     return text;
@@ -231,7 +255,8 @@ static void put_rows(struct buf *out, const struct top *top, const struct top_ro
 {
     struct arena arena = {0};
     struct top_row *rows = arena_array(&arena, struct top_row, all->count + 1);
-    size_t columns = head[3] ? 4 : 3, count = 0;
+    bool has_lags = all == &top->lags;
+    size_t columns = has_lags ? 2 : head[3] ? 4 : 3, count = 0;
     struct slice *cells = arena_array(&arena, struct slice, (all->count + 1) * CELLS);
     memcpy(rows, all->rows, all->count * sizeof *rows);
     sorted_by = top->sort;
@@ -243,9 +268,9 @@ static void put_rows(struct buf *out, const struct top *top, const struct top_ro
     for (size_t i = scrolled; i < all->count && count + 1 < lines; i++) {
         struct slice *row = &cells[++count * columns];
         row[0] = text_harmless(&arena, slice_of(rows[i].name));
-        row[1] = cell(&arena, rows[i].first);
-        row[2] = cell(&arena, rows[i].second);
-        if (columns == 4) row[3] = cell(&arena, rows[i].third);
+        row[1] = cell(&arena, rows[i].first, has_lags);
+        if (columns > 2) row[2] = cell(&arena, rows[i].second, false);
+        if (columns > 3) row[3] = cell(&arena, rows[i].third, false);
     }
     grid_put(out, &arena,
              &(struct grid){.cells = cells,
@@ -270,10 +295,30 @@ static void put_operations(struct buf *out, const struct top *top, size_t width)
     end_line(out, start, width);
 }
 
+/* The tables, and below them what else there is, each of it in as many lines as it needs, or its part of a terminal. */
+static void put_grids(struct buf *out, const struct top *top, size_t lines, size_t width, bool is_bold)
+{
+    static const char *const heads[][CELLS] = {{"FUNCTION", "CALLS/s", "ERRORS/s", "RUNNING"},
+                                               {"JOB", "DONE/s", "FAILED/s", "TASKS"},
+                                               {"TRIGGER", "LAG", NULL, NULL}},
+                             *const of_tables[CELLS] = {"TABLE", "READS/s", "WRITES/s", NULL};
+    const struct top_rows *const below[] = {&top->functions, &top->jobs, &top->lags};
+    size_t most = lines / 4 < LEAST_LINES ? LEAST_LINES : lines / 4, wanted[3] = {0}, left = lines;
+    for (size_t i = 0; i < 3; i++) {
+        if (!below[i]->count || left <= 2 * LEAST_LINES) continue;
+        wanted[i] = below[i]->count + 2 < most ? below[i]->count + 2 : most;
+        left -= wanted[i];
+    }
+    put_rows(out, top, &top->tables, of_tables, top->scrolled, left, width, is_bold);
+    for (size_t i = 0; i < 3; i++) {
+        if (!wanted[i]) continue;
+        buf_byte(out, '\n');
+        put_rows(out, top, below[i], heads[i], 0, wanted[i] - 1, width, is_bold);
+    }
+}
+
 void top_put(struct buf *out, const struct top *top, const char *where, size_t width, size_t height, bool is_bold)
 {
-    static const char *const of_tables[CELLS] = {"TABLE", "READS/s", "WRITES/s", NULL};
-    static const char *const of_functions[CELLS] = {"FUNCTION", "CALLS/s", "ERRORS/s", "RUNNING"};
     char clock[16];
     struct tm parts;
     size_t start = out->len;
@@ -286,12 +331,6 @@ void top_put(struct buf *out, const struct top *top, const char *where, size_t w
     put_numbers(out, top, width);
     put_blocks(out, top, width);
     put_operations(out, top, width);
-    size_t left = height > 12 ? height - 9 : height ? 3 : SIZE_MAX;
-    size_t functions = top->functions.count + 2 < left / 2 ? top->functions.count + 2 : left / 2;
     buf_byte(out, '\n');
-    put_rows(out, top, &top->tables, of_tables, top->scrolled, left - (top->functions.count ? functions : 0), width,
-             is_bold);
-    if (!top->functions.count) return;
-    buf_byte(out, '\n');
-    put_rows(out, top, &top->functions, of_functions, 0, functions - 1, width, is_bold);
+    put_grids(out, top, height > 12 ? height - 9 : height ? 3 : SIZE_MAX, width, is_bold);
 }

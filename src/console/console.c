@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "base/json.h"
 #include "console/internal.h"
+#include "drive/drive.h"
 
 struct console *console_open(const struct console_options *options, char *error, size_t error_len)
 {
@@ -77,6 +78,23 @@ static void serve_info(struct console *console, struct rest_call *call, bool is_
     call->done(call);
 }
 
+/* The tables do not tell of a task that it is being done: only who does it knows. */
+static void serve_running(struct console *console, struct rest_call *call)
+{
+    struct slice job = rest_query(call, "job");
+    if (!job.len) {
+        console_refuse(call, 400, "bad-request", "Of which job? /console/running?job=ID");
+        return;
+    }
+    buf_text(call->reply, "{\"tasks\":[");
+    if (console->options.drive) drive_put_running(console->options.drive, job, call->reply);
+    buf_text(call->reply, "]}\n");
+    rest_add_header(call, "Cache-Control: no-store");
+    rest_add_header(call, "X-Content-Type-Options: nosniff");
+    call->status = 200;
+    call->done(call);
+}
+
 /* ---- routes ---- */
 
 static const struct slice below = SLICE("/console/");
@@ -84,6 +102,11 @@ static const struct slice below = SLICE("/console/");
 static bool is_info(struct slice path)
 {
     return slice_equal(path, SLICE("/console/info"));
+}
+
+static bool is_running(struct slice path)
+{
+    return slice_equal(path, SLICE("/console/running"));
 }
 
 static bool is_match(struct slice path)
@@ -94,7 +117,7 @@ static bool is_match(struct slice path)
 bool console_is_open(struct slice path)
 {
     return !slice_equal(path, SLICE("/console/events")) && !slice_equal(path, SLICE("/console/changes")) &&
-           !is_match(path);
+           !is_match(path) && !is_running(path);
 }
 
 void console_serve(struct console *console, struct rest_call *call, const struct console_visit *visit)
@@ -116,9 +139,11 @@ void console_serve(struct console *console, struct rest_call *call, const struct
     } else if (is_info(path)) {
         serve_info(console, call, visit->is_signed);
     } else if (slice_equal(path, SLICE("/console/events"))) {
-        events_serve(console, call);
+        events_serve(console, call, visit->takes_gzip);
     } else if (slice_equal(path, SLICE("/console/changes"))) {
         changes_serve(console, call);
+    } else if (is_running(path)) {
+        serve_running(console, call);
     } else {
         page_serve(console, call, slice_from(path, below.len), visit->takes_gzip);
     }

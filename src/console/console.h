@@ -8,18 +8,22 @@
  *   GET /console/info      what this server is, as JSON
  *   GET /console/events    what happens, each second (events.c)
  *   GET /console/changes?table=NAME   each change of a table (changes.c)
+ *   GET /console/running?job=ID       {"tasks":[...]}: those of a job that this server calls its target for
  *   POST /console/match    {"pattern","events"}: which events match (match.c)
  *
  * Events are server-sent (text/event-stream), each a line "data: {...}" and an empty one:
  *   {"history":[SAMPLE,...],"stepMs":10000}   of the last day, where ?since=MS is as old; in several events
  *   {"history":[SAMPLE,...],"stepMs":1000}    of the last ten minutes, behind ?since=MS
+ *                                             ?last=MS: of so many milliseconds before now
  *   {"sample":SAMPLE}                         from then on, each second
  * A SAMPLE has "t" (ms since 1970) and what happened in the second (or, per second, in the ten) before: "ops" (by name,
  * only those that there were; "/v1" is all patterns), "p50", "p99" (microseconds of a request), "errors", "commits",
  * "batch" (writes in a commit, mean), "syncUs" (p50), "calls", "callErrors", "callUs" (p50) of functions; and as it is
  * then: "connections", "memory", "disk" (bytes), "lagMs" (the oldest change that waits for a function), "queue"
  * (asynchronous calls), "dead" (messages in queues). What cannot be told, as the p50 of no requests, is left out. Live
- * samples also have "tables": {NAME: {"r", "w"}} and "functions": {NAME: {"calls", "errors", "running"}}, the busiest.
+ * samples also have, of the busiest, "tables": {NAME: {"r", "w"}}, "functions": {NAME: {"calls", "errors", "running"}}
+ * and "jobs": {NAME: {"done", "failed", "total"}}, and "triggers": {ID: {"table", "function", "lagMs"}}, those that lag
+ * most.
  * Samples of ten seconds have "step": 10000.
  *
  * Changes are events, too: {"seq","t","kind","keys","old","new"}, the kind INSERT, MODIFY or REMOVE, keys and items in
@@ -43,7 +47,9 @@
 #include "rest/rest.h"
 
 struct console;
+struct drive;
 struct func;
+struct pattern;
 struct trigger;
 
 /* What it points at is kept, not owned. */
@@ -54,7 +60,9 @@ struct console_options {
     struct dynamo *dynamo;
     struct engine *engine; /* NULL: the data is elsewhere */
     struct func *func;     /* NULL: none */
-    struct trigger *trigger; /* likewise */
+    struct trigger *trigger; /* likewise, */
+    struct pattern *pattern; /* ... and this, */
+    struct drive *drive;     /* ... and this */
     const char *kind, *where; /* of the data: "folder", "memory" or "remote"; the folder or URL, may be NULL */
     const char *region, *prefix;
     bool has_hooks;

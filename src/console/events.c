@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "base/cond.h"
 #include "base/fail.h"
@@ -14,6 +15,11 @@
 #define TICK_US        1000000
 #define GATHER_US      20000 /* what changes within it is sent together */
 #define HISTORY_PIECE  (128 * 1024) /* of a day's samples: they come in several events */
+
+/* Samples resemble each other: a window of a few of them makes a tenth of them. It is kept for each who listens. */
+#define PACK_WINDOW_BITS  (12 + 16) /* 4 KB; gzip's frame */
+#define PACK_MEMORY_LEVEL 5
+#define PACK_PIECE        4096
 
 static void *run(void *argument);
 
@@ -67,6 +73,59 @@ void console_put_metrics(struct console *console, struct buf *out)
     pthread_mutex_unlock(&console->lock);
 }
 
+/* ---- fewer bytes ---- */
+
+static z_stream *packer_new(void)
+{
+    z_stream *packer = must_zero(1, sizeof *packer);
+    ensure(deflateInit2(packer, Z_BEST_SPEED, Z_DEFLATED, PACK_WINDOW_BITS, PACK_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) ==
+           Z_OK);
+    return packer;
+}
+
+static void packer_free(struct listener *listener)
+{
+    if (listener->packer) deflateEnd(listener->packer);
+    free(listener->packer);
+    listener->packer = NULL;
+}
+
+/* flush: Z_SYNC_FLUSH, so that the client can read all of it, or Z_FINISH. */
+static void pack(z_stream *packer, struct slice text, int flush, struct buf *out)
+{
+    packer->next_in = (Bytef *)(uintptr_t)text.data;
+    packer->avail_in = (uInt)text.len;
+    do {
+        buf_reserve(out, PACK_PIECE);
+        packer->next_out = (Bytef *)out->data + out->len;
+        packer->avail_out = PACK_PIECE;
+        int result = deflate(packer, flush);
+        ensure(result >= Z_OK || result == Z_BUF_ERROR); /* the last: all was out already */
+        out->len += PACK_PIECE - packer->avail_out;
+    } while (!packer->avail_out);
+}
+
+/* False: the client has gone. */
+static bool send_text(struct listener *listener, struct slice text)
+{
+    struct buf packed = {0};
+    if (!listener->packer) return listener->call->piece(listener->call, text);
+    pack(listener->packer, text, Z_SYNC_FLUSH, &packed);
+    bool is_there = listener->call->piece(listener->call, buf_view(&packed));
+    buf_free(&packed);
+    return is_there;
+}
+
+static void send_end(struct listener *listener)
+{
+    struct buf packed = {0};
+    if (!listener->packer) return;
+    pack(listener->packer, SLICE(""), Z_FINISH, &packed);
+    listener->call->piece(listener->call, buf_view(&packed));
+    buf_free(&packed);
+    packer_free(listener);
+}
+
 /* ---- who comes and goes, on the loops ---- */
 
 static void listener_left(struct rest_call *call)
@@ -95,6 +154,7 @@ bool events_admit(struct listener *listener)
         call->content_type = SLICE("text/event-stream");
         rest_add_header(call, "Cache-Control: no-store");
         rest_add_header(call, "X-Content-Type-Options: nosniff");
+        if (listener->packer) rest_add_header(call, "Content-Encoding: gzip");
         ring_append(&console->listeners, &listener->link);
         events_wake(console);
     }
@@ -109,18 +169,25 @@ void events_refuse(struct rest_call *call)
                    LIMIT_CONSOLE_STREAMS);
 }
 
-void events_serve(struct console *console, struct rest_call *call)
+void events_serve(struct console *console, struct rest_call *call, bool takes_gzip)
 {
-    struct slice since = rest_query(call, "since");
-    unsigned long long since_ms = 0;
-    if (since.data && !slice_to_u64(since, INT64_MAX, &since_ms)) {
-        console_refuse(call, 400, "bad-request", "since is a time in milliseconds since 1970.");
+    struct slice since = rest_query(call, "since"), last = rest_query(call, "last");
+    unsigned long long since_ms = 0, last_ms = 0;
+    if ((since.data && !slice_to_u64(since, INT64_MAX, &since_ms)) ||
+        (last.data && !slice_to_u64(last, INT64_MAX, &last_ms))) {
+        console_refuse(call, 400, "bad-request",
+                       "since is a time in milliseconds since 1970, last a number of milliseconds.");
         return;
     }
+    int64_t from_ms = last.data ? clock_now_ms(console->options.clock) - (int64_t)last_ms : 0;
+    if (from_ms < (int64_t)since_ms) from_ms = (int64_t)since_ms;
     struct listener *listener = arena_zero(call->arena, sizeof *listener);
     *listener = (struct listener){
-        .call = call, .console = console, .kind = LISTENS_TO_EVENTS, .since_ms = (int64_t)since_ms};
-    if (!events_admit(listener)) events_refuse(call);
+        .call = call, .console = console, .kind = LISTENS_TO_EVENTS, .since_ms = from_ms};
+    if (takes_gzip) listener->packer = packer_new();
+    if (events_admit(listener)) return;
+    packer_free(listener);
+    events_refuse(call);
 }
 
 /* ---- the thread ---- */
@@ -150,7 +217,7 @@ static void send_history(struct console *console, struct listener *listener)
     if (oldest_ms > listener->since_ms) put_history(&out, listener, &console->tens, 10000, oldest_ms);
     put_history(&out, listener, seconds, 1000, INT64_MAX);
     if (!out.len) buf_text(&out, "data: {\"history\":[],\"stepMs\":1000}\n\n");
-    listener->is_over = !listener->call->piece(listener->call, buf_view(&out));
+    listener->is_over = !send_text(listener, buf_view(&out));
     listener->is_new = false;
     buf_free(&out);
 }
@@ -175,6 +242,7 @@ static void end_all(struct ring *ended)
     {
         ring_remove(&listener->link);
         if (listener->kind == LISTENS_TO_CHANGES) changes_end(listener);
+        send_end(listener);
         listener->call->done(listener->call); /* it is gone */
     }
 }
@@ -228,7 +296,7 @@ static void tick(struct console *console)
     console->has_listened = out.len > 0;
     for (struct listener *at = NULL; out.len && (at = next_listener(console, at));)
         if (at->kind == LISTENS_TO_EVENTS && !at->is_new && !at->is_over)
-            at->is_over = !at->call->piece(at->call, buf_view(&out));
+            at->is_over = !send_text(at, buf_view(&out));
     buf_free(&out);
 }
 

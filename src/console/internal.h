@@ -21,6 +21,7 @@ struct listener {
     struct console *console;
     enum listener_kind kind;
     int64_t since_ms; /* of events */
+    struct z_stream_s *packer; /* the thread's own: of events in gzip's form; NULL: as they are */
     bool is_new;      /* the thread's own: nothing was sent yet */
     bool is_over;     /* the thread's own: nothing more is to be sent */
     bool has_left;    /* under the lock: its client is gone */
@@ -71,7 +72,7 @@ void samples_close(struct console *console);
 const struct sample *sample_take(struct console *console);
 int64_t sample_time(const struct sample *sample);
 void sample_put(struct buf *out, const struct sample *sample, int64_t step_ms);
-/* ,"tables":{...},"functions":{...}: what the busiest did since this was last called. */
+/* ,"tables":{...},"functions":{...},"jobs":{...},"triggers":{...}: what the busiest did since this was last called. */
 void sample_put_busiest(struct console *console, struct buf *out);
 const struct sample *samples_at(const struct samples *samples, uint32_t place); /* 0: the oldest */
 
@@ -79,7 +80,7 @@ const struct sample *samples_at(const struct samples *samples, uint32_t place); 
 
 void events_open(struct console *console);
 void events_close(struct console *console);
-void events_serve(struct console *console, struct rest_call *call);
+void events_serve(struct console *console, struct rest_call *call, bool takes_gzip);
 /* Takes a listener in, whose call is then the thread's; false: there is no room for it, and it is to be refused. */
 bool events_admit(struct listener *listener);
 void events_refuse(struct rest_call *call);

@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "console/internal.h"
 #include "func/func.h"
+#include "pattern/pattern.h"
 #include "trigger/trigger.h"
 
 #define BUCKETS      (HISTOGRAM_BUCKETS + 1)
@@ -291,7 +292,8 @@ void sample_put(struct buf *out, const struct sample *sample, int64_t step_ms)
 struct busiest {
     struct arena arena;
     struct func_meter meters[LIMIT_CONSOLE_TOP];
-    uint32_t count;
+    struct pattern_job_meter jobs[LIMIT_CONSOLE_TOP];
+    uint32_t count, job_count;
 };
 
 static bool is_busier(const struct func_meter *a, const struct func_meter *b)
@@ -309,6 +311,40 @@ static void take_meter(void *context, const struct func_meter *meter)
     if (place == LIMIT_CONSOLE_TOP) return;
     busiest->meters[place] = *meter;
     busiest->meters[place].name = arena_copy(&busiest->arena, meter->name);
+}
+
+static void take_job(void *context, const struct pattern_job_meter *meter)
+{
+    struct busiest *busiest = context;
+    struct pattern_job_meter *jobs = busiest->jobs;
+    uint32_t place = busiest->job_count < LIMIT_CONSOLE_TOP ? busiest->job_count++ : LIMIT_CONSOLE_TOP;
+    for (; place > 0 && meter->done + meter->failed > jobs[place - 1].done + jobs[place - 1].failed; place--)
+        if (place < LIMIT_CONSOLE_TOP) jobs[place] = jobs[place - 1];
+    if (place == LIMIT_CONSOLE_TOP) return;
+    jobs[place] = *meter;
+    jobs[place].job = arena_copy(&busiest->arena, meter->job);
+}
+
+static void put_jobs(struct buf *out, const struct busiest *busiest)
+{
+    buf_text(out, ",\"jobs\":{");
+    for (uint32_t i = 0; i < busiest->job_count; i++) {
+        const struct pattern_job_meter *meter = &busiest->jobs[i];
+        compose(out, "%,%s:{'done':%d,'failed':%d%[%?,'total':%d%]}", meter->job, meter->done, meter->failed,
+                meter->total >= 0, meter->total);
+    }
+    buf_byte(out, '}');
+}
+
+static void put_lags(struct buf *out, struct trigger *trigger)
+{
+    struct trigger_lag lags[LIMIT_CONSOLE_TOP];
+    unsigned count = trigger_lags(trigger, lags);
+    buf_text(out, ",\"triggers\":{");
+    for (unsigned i = 0; i < count; i++)
+        compose(out, "%,%s:{'table':%s,'function':%s,'lagMs':%d}", slice_of(lags[i].mapping), slice_of(lags[i].table),
+                slice_of(lags[i].function), lags[i].ms);
+    buf_byte(out, '}');
 }
 
 void sample_put_busiest(struct console *console, struct buf *out)
@@ -332,5 +368,10 @@ void sample_put_busiest(struct console *console, struct buf *out)
         }
         buf_byte(out, '}');
     }
+    if (console->options.pattern) {
+        pattern_each_job(console->options.pattern, take_job, &busiest);
+        put_jobs(out, &busiest);
+    }
+    if (console->options.trigger) put_lags(out, console->options.trigger);
     arena_free(&busiest.arena);
 }

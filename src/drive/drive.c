@@ -26,6 +26,33 @@ void drive_disown(struct drive_owned *owned)
     free(owned);
 }
 
+void drive_note_running(struct drive *drive, struct running_task *task)
+{
+    pthread_mutex_lock(&drive->running_lock);
+    ring_append(&drive->running_tasks, &task->link);
+    pthread_mutex_unlock(&drive->running_lock);
+}
+
+void drive_forget_running(struct drive *drive, struct running_task *task)
+{
+    pthread_mutex_lock(&drive->running_lock);
+    ring_remove(&task->link);
+    pthread_mutex_unlock(&drive->running_lock);
+}
+
+void drive_put_running(struct drive *drive, struct slice job, struct buf *out)
+{
+    size_t start = out->len;
+    pthread_mutex_lock(&drive->running_lock);
+    ring_each(struct running_task, running, link, &drive->running_tasks)
+    {
+        if (!slice_equal(running->job, job)) continue;
+        if (out->len > start) buf_byte(out, ',');
+        buf_slice(out, running->task);
+    }
+    pthread_mutex_unlock(&drive->running_lock);
+}
+
 void driven_begin(struct driven *driven, void (*run)(void *argument), void *argument)
 {
     driven->tasks++;
@@ -138,6 +165,8 @@ struct drive *drive_new(const struct drive_options *options, const struct drive_
     ring_init(&drive->asks);
     ring_init(&drive->calls);
     ring_init(&drive->owned);
+    ring_init(&drive->running_tasks);
+    pthread_mutex_init(&drive->running_lock, NULL);
     drive->stopping.run = take_stop;
     uuid_put(drive->owner, random_next(random), random_next(random));
     if (!options->shared)
@@ -165,6 +194,7 @@ void drive_free(struct drive *drive)
     task_host_free(drive->host);
     ring_each(struct drive_owned, owned, all, &drive->owned) drive_disown(owned);
     ring_each(struct driven, driven, all, &drive->things) driven_free(driven);
+    pthread_mutex_destroy(&drive->running_lock);
     free(drive);
 }
 

@@ -45,6 +45,8 @@ void drive_stop(struct drive *drive);
 void drive_rest(struct drive *drive, int64_t wait_ms);
 /* Before functions and patterns are closed. What is still under way is left to whoever comes next. */
 void drive_close(struct drive *drive);
+/* The tasks of a job whose target this server is calling now: JSON, a comma between them. */
+void drive_put_running(struct drive *drive, struct slice job, struct buf *out);
 /* Lines for /metrics. */
 void drive_put_metrics(struct drive *drive, struct buf *out);
 

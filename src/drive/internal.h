@@ -53,6 +53,8 @@ struct drive {
     struct task_signal stopped;
     _Atomic bool ends;   /* for the thread */
     _Atomic size_t busy; /* tasks, for those who wait for the end */
+    pthread_mutex_t running_lock; /* of the following */
+    struct ring running_tasks;
 #define X(member, name, type, help) _Atomic uint64_t member;
     DRIVE_COUNTS(X)
 #undef X
@@ -62,6 +64,12 @@ struct drive {
 struct drive_owned {
     struct ring all;
     struct arena arena;
+};
+
+/* A task of a job whose target is called, for other threads to see; its texts live as long as it is in the list. */
+struct running_task {
+    struct ring link;
+    struct slice job, task; /* a name; JSON */
 };
 
 /* A part of a thing's concurrency, see share.c. */
@@ -104,6 +112,8 @@ void drive_begin_stop(struct drive *drive); /* on the host's thread */
 void drive_free(struct drive *drive);
 void *drive_own(struct drive *drive, size_t bytes);
 void drive_disown(struct drive_owned *owned);
+void drive_note_running(struct drive *drive, struct running_task *task);
+void drive_forget_running(struct drive *drive, struct running_task *task);
 /* A task of a thing, which must end with driven_task_ended. */
 void driven_begin(struct driven *driven, void (*run)(void *argument), void *argument);
 void driven_task_ended(struct driven *driven);

@@ -52,6 +52,7 @@ struct unit {
     int64_t attempt;
     unsigned tries; /* to have the target called, in vain */
     struct slice result, reason;
+    struct running_task shown;
 };
 
 static void work_release(struct work *work)
@@ -237,7 +238,10 @@ static void unit_run(void *argument)
     struct work *work = unit->work;
     struct driven *driven = work->driven;
     struct drive_outcome outcome;
+    unit->shown = (struct running_task){.job = driven->name, .task = unit->task};
+    drive_note_running(driven->drive, &unit->shown);
     drive_call_await(drive_call_begin(driven, payload_of(unit)), TASK_NEVER, &outcome);
+    drive_forget_running(driven->drive, &unit->shown);
     work->running--;
     work_signal(work);
     bool is_called = outcome.end != DRIVE_NOT_RUN;

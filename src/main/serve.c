@@ -591,6 +591,8 @@ static bool open_console(struct parts *parts, const struct settings *settings, c
                                   .engine = parts->engine,
                                   .func = parts->func,
                                   .trigger = parts->trigger,
+                                  .pattern = parts->pattern,
+                                  .drive = parts->drive,
                                   .kind = settings->on ? "remote" : settings->in_memory ? "memory" : "folder",
                                   .where = settings->on ? settings->on : settings->in_memory ? NULL : settings->data,
                                   .region = region_of(settings),

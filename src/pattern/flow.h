@@ -104,6 +104,7 @@ struct flow_world {
     int64_t poll_ms;     /* how soon a watch looks again where nobody tells of others' writes; 0: never */
     int64_t lag_ms;      /* an index may follow its table so late */
     struct flow_memory memory;
+    struct job_meters *job_meters; /* NULL: nobody counts */
 };
 
 enum flow_want { FLOW_CALL, FLOW_PAUSE, FLOW_WATCH, FLOW_PIECE, FLOW_JOIN, FLOW_DONE };

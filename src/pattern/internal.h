@@ -17,6 +17,7 @@ struct pattern {
     const struct pattern_host *host;
     struct flow_world world;
     struct memory *memory;
+    struct job_meters *job_meters;
     char *prefix;
     struct rest_route *routes; /* one per row, in the same order */
     struct rest_index index;

@@ -5,6 +5,7 @@
  * written only by the head as it is. What is refused was read freshly before. */
 #include "base/hash.h"
 #include "pattern/job.h"
+#include "pattern/job_meter.h"
 #include "pattern/rows.h"
 
 #define NAMES_AT_ONCE   20     /* of one leaf: a condition holds at most 300 operators */
@@ -329,6 +330,7 @@ static void leaf_done(struct flow *flow, struct done *done)
     }
     done->counted += leaf.done - done_before;
     done->leaf = leaf;
+    job_meters_count(flow->world->job_meters, job->id, job->total, leaf.done - done_before, 0);
     flow_wake(flow, job_progress_topic(job->id));
     job_tally(flow, &leaf, done_before);
     /* A repeat may be that of a caller who did not come to tell of it. */

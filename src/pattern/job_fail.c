@@ -3,6 +3,7 @@
  * A failure is counted by its leaf, and told to the branch and the head: the one too many makes the job FAILED. The
  * tasks of a FAILED job still are counted, so that only the failed ones need be done again. */
 #include "pattern/job.h"
+#include "pattern/job_meter.h"
 #include "pattern/rows.h"
 
 #define REASON_BYTES 4096
@@ -75,6 +76,7 @@ void job_failed(struct flow *flow)
         if (leaf.closed) job_refuse_closed(flow);
         if (leaf.marks[offset]) break; /* as in every COMPLETE job */
         counted = fail_write(flow, &leaf, offset);
+        job_meters_count(flow->world->job_meters, job->id, job->total, 0, counted);
         if (counted) break;
         task_again(flow); /* the leaf has changed */
     }

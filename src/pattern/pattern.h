@@ -102,6 +102,16 @@ bool pattern_history(struct pattern *pattern, struct slice table, struct slice e
 bool pattern_histories(struct pattern *pattern, void (*each)(void *context, struct slice table),
                        void *context);
 
+/* What was done of a job by this process since this was last asked. */
+struct pattern_job_meter {
+    struct slice job;
+    int64_t total; /* of its tasks; less than 0: it was not known yet */
+    int64_t done, failed;
+};
+/* Each of which something was done, up to LIMIT_JOB_METERS. `take` calls nothing that locks. */
+void pattern_each_job(struct pattern *pattern, void (*take)(void *context, const struct pattern_job_meter *meter),
+                      void *context);
+
 /* Lines for /metrics. */
 void pattern_put_metrics(struct pattern *pattern, struct buf *out);
 

@@ -5,6 +5,7 @@
 #include "base/compose.h"
 #include "base/fail.h"
 #include "pattern/internal.h"
+#include "pattern/job_meter.h"
 #include "pattern/memory.h"
 #include "pattern/rows.h"
 
@@ -110,11 +111,13 @@ struct pattern *pattern_open(const struct pattern_options *options)
     pattern->prefix = strdup(options->prefix ? options->prefix : "quipu-");
     ensure(pattern->prefix);
     pattern->memory = memory_new();
+    pattern->job_meters = job_meters_new();
     pattern->world = (struct flow_world){.prefix = slice_of(pattern->prefix),
                                          .skew_ms = is_local ? 0 : SKEW_MS,
                                          .poll_ms = is_local ? 0 : POLL_MS,
                                          .lag_ms = is_local ? 0 : LAG_MS,
-                                         .memory = memory_for_flows(pattern->memory)};
+                                         .memory = memory_for_flows(pattern->memory),
+                                         .job_meters = pattern->job_meters};
     if (options->skew_ms) pattern->world.skew_ms = options->skew_ms < 0 ? 0 : options->skew_ms;
     struct random random;
     random_seed_from_system(&random);
@@ -139,9 +142,16 @@ void pattern_close(struct pattern *pattern)
 {
     server_close(pattern->server);
     memory_free(pattern->memory);
+    job_meters_free(pattern->job_meters);
     free(pattern->routes);
     free(pattern->prefix);
     free(pattern);
+}
+
+void pattern_each_job(struct pattern *pattern, void (*take)(void *context, const struct pattern_job_meter *meter),
+                      void *context)
+{
+    job_meters_take(pattern->job_meters, take, context);
 }
 
 /* ---- what runners need ---- */

@@ -434,7 +434,7 @@ static bool join_begin(struct run *run)
 {
     bool is_alone = run->flow.tells_cost || !run->rest || run->rest->cause.len;
     run->seat.flow = &run->flow;
-    run->seat.thread = run->host ? run->host->turn(run->rest) : NULL;
+    run->seat.thread = run->host ? run->host->turn(run->host, run->rest) : NULL;
     if (!is_alone && !joins_begin(&run->server->joins, &run->seat)) return false;
     flow_next(&run->flow, clock_now_ms(run->server->pattern->clock), NULL);
     return true;

@@ -9,6 +9,7 @@
  * since and had nothing. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fail.h"
 #include "base/ring.h"
@@ -230,17 +231,51 @@ static bool forget_gone(struct consumer *consumer)
     return has_new;
 }
 
+/* When the oldest change was made that the reader has in hand; 0: it has none. */
+static int64_t oldest_of(const struct reader *reader)
+{
+    int64_t oldest_ms = 0;
+    for (const struct shard *shard = reader->shards; shard; shard = shard->next)
+        for (uint32_t i = 0; shard->lanes && i < shard->lane_count; i++) {
+            const struct lane *lane = &shard->lanes[i];
+            if (lane->count && (!oldest_ms || lane_head(lane)->created_ms < oldest_ms))
+                oldest_ms = lane_head(lane)->created_ms;
+        }
+    return oldest_ms;
+}
+
+static void copy_name(char *out, size_t room, struct slice name)
+{
+    snprintf(out, room, "%.*s", SLICE_ARG(name));
+}
+
+/* Of what people have made; with the lock held. */
+static void note_lag(struct consumer *consumer, const struct mapping *mapping, int64_t oldest_ms)
+{
+    struct trigger_lag *lags = consumer->lags;
+    unsigned place = consumer->lag_count;
+    while (place > 0 && lags[place - 1].ms > oldest_ms) place--;
+    if (place == LIMIT_CONSOLE_TOP) return;
+    if (consumer->lag_count < LIMIT_CONSOLE_TOP) consumer->lag_count++;
+    memmove(&lags[place + 1], &lags[place], (consumer->lag_count - place - 1) * sizeof *lags);
+    lags[place].ms = oldest_ms;
+    copy_name(lags[place].mapping, sizeof lags->mapping, mapping->id);
+    copy_name(lags[place].table, sizeof lags->table, mapping_table_of(mapping->stream_arn));
+    copy_name(lags[place].function, sizeof lags->function, mapping->function);
+}
+
 static void note_oldest(struct consumer *consumer)
 {
     int64_t oldest_ms = 0;
     if (!atomic_exchange(&consumer->is_oldest_wanted, false)) return;
-    for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
-        for (const struct shard *shard = reader->shards; shard; shard = shard->next)
-            for (uint32_t i = 0; shard->lanes && i < shard->lane_count; i++) {
-                const struct lane *lane = &shard->lanes[i];
-                if (lane->count && (!oldest_ms || lane_head(lane)->created_ms < oldest_ms))
-                    oldest_ms = lane_head(lane)->created_ms;
-            }
+    pthread_mutex_lock(&consumer->quiet_lock);
+    consumer->lag_count = 0;
+    for (const struct reader *reader = consumer->readers; reader; reader = reader->next) {
+        int64_t own_ms = oldest_of(reader);
+        if (own_ms && !reader->mapping->watch) note_lag(consumer, reader->mapping, own_ms);
+        if (own_ms && (!oldest_ms || own_ms < oldest_ms)) oldest_ms = own_ms;
+    }
+    pthread_mutex_unlock(&consumer->quiet_lock);
     atomic_store(&consumer->oldest_ms, oldest_ms);
 }
 
@@ -400,4 +435,17 @@ int64_t trigger_lag_ms(struct trigger *trigger)
     atomic_store(&consumer->is_oldest_wanted, true);
     task_host_wake(consumer->host);
     return oldest_ms && now_ms > oldest_ms ? now_ms - oldest_ms : 0;
+}
+
+unsigned trigger_lags(struct trigger *trigger, struct trigger_lag out[LIMIT_CONSOLE_TOP])
+{
+    struct consumer *consumer = trigger->consumer;
+    int64_t now_ms = task_host_now_ms(consumer->host);
+    if (!stats_read(&consumer->counts.buffered_bytes)) return 0;
+    pthread_mutex_lock(&consumer->quiet_lock);
+    unsigned count = consumer->lag_count;
+    memcpy(out, consumer->lags, count * sizeof *out);
+    pthread_mutex_unlock(&consumer->quiet_lock);
+    for (unsigned i = 0; i < count; i++) out[i].ms = now_ms > out[i].ms ? now_ms - out[i].ms : 0;
+    return count;
 }

@@ -470,6 +470,8 @@ struct consumer {
     uint64_t quiet_news;
     int64_t quiet_since_us;
     uint64_t commands_given, commands_done;
+    struct trigger_lag lags[LIMIT_CONSOLE_TOP]; /* the oldest first; of each `ms` is when its change was made */
+    unsigned lag_count;
     /* The oldest change in hand, or 0: worked out once somebody has asked. */
     _Atomic bool is_oldest_wanted;
     _Atomic int64_t oldest_ms;

@@ -83,6 +83,9 @@ void mapping_release(struct mapping *mapping);
 
 /* ---- mapping_*.c ---- */
 
+/* The table's name in arn:...:table/NAME/stream/LABEL. */
+struct slice mapping_table_of(struct slice stream_arn);
+
 struct mappings *mappings_open(struct trigger *trigger, char *error, size_t error_len);
 /* Hands what the table held to the consumer, which must be there; from here on changes go to it, too. */
 void mappings_start(struct mappings *mappings);

@@ -151,10 +151,9 @@ bool mapping_newest_stream(struct trigger *trigger, struct slice table, struct a
     return reply.status == 200 || reply.fault == DYNAMO_MISSING;
 }
 
-/* The table's name in arn:...:table/NAME/stream/LABEL. */
-static struct slice table_of_stream(struct slice arn)
+struct slice mapping_table_of(struct slice stream_arn)
 {
-    struct slice rest = slice_behind(arn, SLICE(":table/")), name = slice_cut(&rest, '/');
+    struct slice rest = slice_behind(stream_arn, SLICE(":table/")), name = slice_cut(&rest, '/');
     return slice_starts(rest, SLICE("stream/")) ? name : SLICE_NONE;
 }
 
@@ -163,7 +162,7 @@ static struct slice table_of_stream(struct slice arn)
 bool mapping_next_stream(struct trigger *trigger, struct slice stream_arn, struct arena *arena,
                          struct slice *arn)
 {
-    struct slice table = table_of_stream(stream_arn), start = SLICE_NONE, stream;
+    struct slice table = mapping_table_of(stream_arn), start = SLICE_NONE, stream;
     struct raw_look look;
     *arn = SLICE_NONE;
     if (!table.len || !mapping_newest_stream(trigger, table, arena, arn)) return false;

@@ -30,6 +30,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/limits.h"
 #include "dynamo/dynamo.h"
 #include "func/func.h"
 #include "rest/rest.h"
@@ -66,6 +67,13 @@ void trigger_put_metrics(struct trigger *trigger, struct buf *out);
 /* The age of the oldest change that was read and is not handled, as it was when this was last asked; 0: there is none.
  */
 int64_t trigger_lag_ms(struct trigger *trigger);
+/* How old the oldest change is that a mapping has read and not handled. */
+struct trigger_lag {
+    char mapping[40], table[256], function[200]; /* its id; names */
+    int64_t ms;
+};
+/* Of the mappings that lag, those that lag most, as it was when trigger_lag_ms was last asked. Answers how many. */
+unsigned trigger_lags(struct trigger *trigger, struct trigger_lag out[LIMIT_CONSOLE_TOP]);
 /* True when every enabled mapping has handled all records that are in its stream now, and no schedule is due.
  */
 bool trigger_is_idle(struct trigger *trigger);

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import threading
+import zlib
 
 import pytest
 from lambdas import eventually
@@ -210,6 +211,7 @@ class Events(Connection):
 
     def __init__(self, server, path="/console/events", headers=None):
         super().__init__(server.url)
+        self.unpack = zlib.decompressobj(31).decompress if headers and "Accept-Encoding" in headers else bytes
         self.send(request_bytes("GET", path, {"Host": self.host, **(headers or {})}))
         self.status = int(self._line().split(" ")[1])
         self.headers = {}
@@ -226,7 +228,7 @@ class Events(Connection):
                 assert event.startswith((b"data: ", b": ")) and b"\n" not in event
                 yield json.loads(event[6:]) if event.startswith(b"data: ") else {}
             size = int(self._line(), 16)
-            self.text += self._bytes(size)
+            self.text += self.unpack(self._bytes(size))
             assert self._line() == ""
             if not size:
                 assert not self.text
@@ -265,6 +267,67 @@ def test_samples_tell_what_happened(server):
         assert seen == {"PutItem": 4, "GetItem": 3, "CreateTable": 1, "/v1": 1, "errors": 1, "r": 3, "w": 3}
 
 
+def test_samples_tell_of_jobs_and_of_triggers_that_lag(tmp_path):
+    (tmp_path / "main.py").write_text(WAITS)
+    with Quipu("--memory") as server, Connection(server.url) as wire:
+        assert wire.call("CreateTable", {**table_named("lags"), "StreamSpecification": {
+            "StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}}).status == 200
+        rest(wire, "POST", "/2015-03-31/functions", {"FunctionName": "slow", "Runtime": "python3",
+                                                     "Handler": "main.handler", "Timeout": 600,
+                                                     "Code": {"Directory": str(tmp_path)}})
+        made = rest(wire, "POST", "/2015-03-31/event-source-mappings", {
+            "EventSourceArn": "lags", "FunctionName": "slow", "StartingPosition": "TRIM_HORIZON"})
+        rest(wire, "PUT", "/v1/jobs/pages", {"total": 5})
+        with Events(server) as events:
+            assert "history" in next(iter(events)) and "sample" in next(iter(events))
+            assert wire.call("PutItem", {"TableName": "lags", "Item": item_of("1")}).status == 200
+            rest(wire, "POST", "/v1/jobs/pages/done", {"tasks": [0, 1, 1]})
+            rest(wire, "POST", "/v1/jobs/pages/failed", {"task": 2})
+            jobs, lag = {"done": 0, "failed": 0}, None
+            for event in events:
+                told = event["sample"]["jobs"].get("pages", {"done": 0, "failed": 0, "total": 5})
+                assert told["total"] == 5
+                for name in jobs:
+                    jobs[name] += told[name]
+                lag = event["sample"]["triggers"].get(made["UUID"], lag)
+                if lag and jobs["failed"]:
+                    break
+        assert jobs == {"done": 2, "failed": 1}
+        assert (lag["table"], lag["function"]) == ("lags", "slow") and lag["lagMs"] > 0
+        (tmp_path / "go").write_text("")
+
+
+WAITS = """
+import os, time
+def handler(event, context):
+    while not os.path.exists(os.path.join(os.path.dirname(__file__), "go")):
+        time.sleep(0.05)
+"""
+
+
+def rest(wire, method, path, body):
+    reply = wire.request(method, path, {"Content-Type": "application/json"}, json.dumps(body).encode())
+    assert reply.status in (200, 201, 202), reply.body
+    return reply.json
+
+
+def test_which_tasks_of_a_job_run(tmp_path, guarded):
+    (tmp_path / "main.py").write_text(WAITS)
+    with Quipu("--memory") as server, Connection(server.url) as wire:
+        assert get(server, "/console/running").status == 400
+        assert get(server, "/console/running?job=none").json == {"tasks": []}
+        rest(wire, "POST", "/2015-03-31/functions", {"FunctionName": "slow", "Runtime": "python3",
+                                                     "Handler": "main.handler", "Timeout": 600,
+                                                     "Code": {"Directory": str(tmp_path)}})
+        rest(wire, "PUT", "/v1/jobs/a%20job", {"tasks": ["x y", "z"], "each": "slow", "concurrency": 5})
+        eventually(lambda: sorted(get(server, "/console/running?job=a%20job").json["tasks"]) == ["x y", "z"],
+                   "both tasks run")
+        assert get(server, "/console/running?job=a").json == {"tasks": []}
+        (tmp_path / "go").write_text("")
+        eventually(lambda: get(server, "/console/running?job=a%20job").json == {"tasks": []}, "they end")
+    assert get(guarded, "/console/running?job=j").status == 403
+
+
 def test_what_was_kept_since_a_time(server):
     with Events(server) as events:
         samples = [event["sample"] for event in (next(iter(events)), next(iter(events)), next(iter(events)))
@@ -278,6 +341,20 @@ def test_what_was_kept_since_a_time(server):
         assert next(iter(events)) == {"history": [], "stepMs": 1000}
     for wrong in ("x", "-1", "1.5", "9" * 30):
         assert get(server, f"/console/events?since={wrong}").status == 400
+        assert get(server, f"/console/events?last={wrong}").status == 400
+    with Events(server, "/console/events?last=0") as events:
+        assert next(iter(events)) == {"history": [], "stepMs": 1000}
+    with Events(server, f"/console/events?last={2 ** 62}") as events:
+        assert len(next(iter(events))["history"]) >= len(history)
+    with Events(server, f"/console/events?last={2 ** 62}&since={samples[0]['t']}") as events:
+        assert next(iter(events))["history"][0]["t"] == samples[1]["t"], "what is less of the past"
+
+
+def test_who_takes_gzip_gets_it(server):
+    with Events(server, headers={"Accept-Encoding": "gzip, br"}) as events, Events(server) as plain:
+        assert (events.headers["content-encoding"], "content-encoding" in plain.headers) == ("gzip", False)
+        assert "history" in next(iter(events)), "each event can be read when it is there"
+        assert [set(next(iter(events))) for _ in range(2)] == [{"sample"}] * 2
 
 
 def test_all_listeners_hear_the_same(server):

@@ -60,6 +60,47 @@ def test_one_frame_as_text(server, load):
         assert re.search(r"^Busy +[1-9]\d* +[1-9]\d*$", result.stdout, re.MULTILINE)
 
 
+def test_jobs_and_lags(tmp_path):
+    (tmp_path / "main.py").write_text(
+        "import os, time\ndef handler(event, context):\n"
+        "    while not os.path.exists(os.path.join(os.path.dirname(__file__), 'go')): time.sleep(0.05)\n")
+    stream = {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+    with Quipu("--memory") as server, Connection(server.url) as wire:
+        wire.call("CreateTable", {"TableName": "Late", "BillingMode": "PAY_PER_REQUEST", "StreamSpecification": stream,
+                                  "AttributeDefinitions": [{"AttributeName": "id", "AttributeType": "S"}],
+                                  "KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]})
+        assert quipu("function", "add", "slow", "--dir", str(tmp_path), "--runtime", "python3", "--handler",
+                     "main.handler", on=server.url).returncode == 0
+        assert quipu("trigger", "add", "Late", "slow", "--from", "oldest", on=server.url).returncode == 0
+        wire.call("PutItem", {"TableName": "Late", "Item": {"id": {"S": "1"}}})
+        assert quipu("job", "put", "pages", "--total", "5000", on=server.url).returncode == 0
+        ends = threading.Event()
+
+        def work():
+            with Connection(server.url) as other:
+                for task in range(5000):
+                    if ends.wait(0.05):
+                        return
+                    other.request("POST", "/v1/jobs/pages/done", {"Content-Type": "application/json"},
+                                  f'{{"task":{task}}}'.encode())
+
+        worker = threading.Thread(target=work)
+        worker.start()
+        try:
+            for _ in range(60):
+                shown = quipu("top", "--once", on=server.url).stdout
+                if re.search(r"^pages +[1-9]", shown, re.MULTILINE):
+                    break
+        finally:
+            ends.set()
+            worker.join()
+            (tmp_path / "go").write_text("")
+        assert re.search(r"^JOB +DONE/s +FAILED/s +TASKS$", shown, re.MULTILINE)
+        assert re.search(r"^pages +[1-9]\d* +0 +5,000$", shown, re.MULTILINE)
+        assert re.search(r"^TRIGGER +LAG$", shown, re.MULTILINE)
+        assert re.search(r"^Late > slow +[0-9.]+ m?s$", shown, re.MULTILINE)
+
+
 def test_on_a_terminal(server, load):
     status, shown = on_terminal("top", on=server.url, columns=100,
                                 typed=[("Busy", "s"), ("READS/s*", "\033[C"), ("WRITES/s*", "\033[A\033[B"),

@@ -82,6 +82,20 @@ test('history: an old version is compared and restored', ENGINES, async ({person
     // From the changes of the table to those of the item.
     await person.click('Refresh', {within: '.history-place'});
     await person.see('3 changes');
+    // Words, or the server's own event patterns.
+    const search = async words => {
+        await person.type('Filter changes', words);
+        await person.press('Enter');
+    };
+    await search('"n":2');
+    await person.see('1 of 3 changes');
+    await search('{"event": ["MODIFY"]}');
+    await person.see('2 of 3 changes');
+    await search('{"event": ["MODIFY"], "item": {"n": [{"numeric": [">", 2]}]}}');
+    await person.see('1 of 3 changes');
+    assert((await tab.evaluate(() => location.hash)).includes('filter='), 'the filter is in the URL');
+    await search('');
+    await person.seeNot('of 3 changes');
     await person.click(id, {kind: 'link'});
     await person.see('3 versions');
     // By keyboard: the handles to the first and the last version.

@@ -152,7 +152,9 @@ test('what waits, by whom and for what', ENGINES, async ({person, api}) => {
     await person.see(/2 ready[\s\S]*1 dead/, '.work-counts');
     await person.visit('#/overview');
     await person.see('1 dead unit of work');
-    await person.click('Retry all dead work');
+    await person.open('Retry all that failed');
+    await person.see('There are 1 dead unit of work');
+    await person.click('Retry');
     await until(async () => !(await api('GET /v1/work/states?state=dead')).work.length, 'no dead work');
 });
 
@@ -240,6 +242,7 @@ test('bars of a period and of a log are links', ENGINES, async ({person, tab, ap
     await api('PUT /v1/logs/bars', {partitions: 2});
     await person.visit('#/periods/bars');
     await tab.waitForSelector('.period-line a');
+    await person.see(/OPEN\s+1/, '.detail'); // an open one is as high as it has events
     await tab.evaluate(() => document.querySelector('.period-line a').focus());
     await person.press('Enter');
     await person.see('hello', '.detail');

@@ -86,5 +86,4 @@ test('what was made is opened at once, however long its list takes', ENGINES, as
     await person.click('Post a message');
     await person.see('here at once', '.detail');
     for (const one of held) await one.continue();
-    await tab.setRequestInterception(false);
 });

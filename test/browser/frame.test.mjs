@@ -261,23 +261,27 @@ test(
 const locked = server(async self => {
     fs.writeFileSync(
         path.join(self.folder, 'keys'),
-        '[default]\naws_access_key_id = ann\naws_secret_access_key = secret\n',
+        '[default]\naws_access_key_id = ann\naws_secret_access_key = secret\n' +
+            '[reader]\naws_access_key_id = bob\naws_secret_access_key = second\nrole = read\n',
     );
-    return ['--memory', '--credentials', path.join(self.folder, 'keys')];
+    return ['--data', 'guarded', '--credentials', path.join(self.folder, 'keys')];
 });
+const signIn = async (person, key, secret) => {
+    await person.type('Access key', key);
+    await person.type('Secret key', secret);
+    await person.click('Sign in');
+};
 test(
     'with credentials one signs in',
     locked,
     async ({person}) => {
         await person.visit();
         await person.see('Sign in');
-        await person.type('Access key', 'ann');
-        await person.type('Secret key', 'wrong');
-        await person.click('Sign in');
+        await signIn(person, 'ann', 'wrong');
         await person.see(/signature|Signature/);
-        await person.type('Secret key', 'secret');
-        await person.click('Sign in');
+        await signIn(person, 'ann', 'secret');
         await person.see('● live');
+        await person.see('guarded', '#engine'); // who has signed in is told where the data is
         await person.visit('#/counters');
         await person.see('A counter hands out numbers');
         await person.visit('#/tables');
@@ -287,6 +291,167 @@ test(
     },
     {expects: ['403', '400', '401']},
 );
+
+test('who may only read is offered no change', locked, async ({person, tab}) => {
+    await person.visit();
+    await signIn(person, 'bob', 'second');
+    await person.see('read only', '#engine');
+    await person.visit('#/counters');
+    await person.see('A counter hands out numbers');
+    const [is, why] = await tab.evaluate(() => {
+        const button = [...document.querySelectorAll('button')].find(one => one.textContent === 'Add to a counter');
+        return [button.disabled, button.title];
+    });
+    if (!is || why !== 'This key may only read.') throw new Error(`the button: ${is}, “${why}”`);
+});
+
+test(
+    'keys that the server does not take any more are asked for again',
+    locked,
+    async ({person, tab}) => {
+        await person.visit();
+        await tab.evaluate(() => sessionStorage.setItem('keys', JSON.stringify({id: 'ann', secret: 'of before'})));
+        await person.visit('#/counters');
+        await tab.reload();
+        await person.see(/signature/);
+        await signIn(person, 'ann', 'secret');
+        await person.see('A counter hands out numbers');
+    },
+    {expects: ['403']},
+);
+
+test('a browser that cannot sign says why', locked, async ({person, tab}) => {
+    await tab.evaluateOnNewDocument(() => Object.defineProperty(Crypto.prototype, 'subtle', {get: () => undefined}));
+    await person.visit();
+    await signIn(person, 'ann', 'secret');
+    await person.see('A browser signs only on pages that come by HTTPS or from localhost');
+});
+
+const stopped = server('--memory');
+test('a server that stands still is not called live', stopped, async ({person}) => {
+    await person.visit();
+    await person.see('● live');
+    stopped.child.kill('SIGSTOP');
+    try {
+        await person.see('✕ no answer', '#health');
+    } finally {
+        stopped.child.kill('SIGCONT');
+    }
+    await person.see('● live', '#health');
+});
+
+test('a tab that nobody sees asks for nothing', main, async ({person, tab, api}) => {
+    const show = hidden =>
+        tab.evaluate(is => {
+            Object.defineProperty(document, 'hidden', {configurable: true, get: () => is});
+            document.dispatchEvent(new Event('visibilitychange'));
+        }, hidden);
+    await api('PUT /v1/jobs/unseen', {total: 3});
+    await person.visit('#/jobs/unseen');
+    await person.see('● live');
+    await show(true);
+    await person.see('○ waiting', '#health');
+    await tab.waitForNetworkIdle({idleTime: 2000}); // what was under way ends
+    let asked = 0;
+    tab.on('request', () => asked++);
+    await tab.evaluate(() => new Promise(done => setTimeout(done, 7000))); // more than two turns of the view
+    if (asked) throw new Error(`${asked} requests were sent`);
+    await show(false);
+    await person.see('● live');
+});
+
+test('on a phone the rail is a menu', ENGINES, async ({person, tab}) => {
+    await tab.setViewport({width: 390, height: 800});
+    await person.visit('#/help');
+    const isSeen = () => tab.evaluate(() => document.getElementById('rail').checkVisibility());
+    if (await isSeen()) throw new Error('the rail is in the way');
+    await person.click('Menu');
+    await until(isSeen, 'the menu');
+    await person.isAccessible();
+    await person.click(/^Boards/, {kind: 'link', within: '#rail'});
+    await person.see('Post a message', '.view');
+    await until(async () => !(await isSeen()), 'the menu to close');
+});
+
+// A day that the server has seen, as it tells it, and a tab that stays open.
+test('plots of a day are drawn of samples that stay few', main, async ({person, tab}) => {
+    const now = Date.now();
+    const sample = (t, step) => ({t, ...(step ? {step} : {}), ops: {PutItem: 5}, p50: 90, p99: 400, memory: 2e7});
+    const tens = Array.from({length: 8600}, (_, i) => sample(now - 1200e3 - (8600 - i) * 10e3, 10e3));
+    const seconds = Array.from({length: 1200}, (_, i) => sample(now - (1200 - i) * 1000));
+    const asked = [];
+    await tab.setRequestInterception(true);
+    tab.on('request', one => {
+        const query = new URL(one.url()).searchParams;
+        if (!one.url().includes('/console/events')) return one.continue();
+        asked.push(query.get('last') ?? 'since');
+        const history = query.get('last') === '86400000' ? [...tens, ...seconds] : seconds.slice(-300);
+        return one.respond({
+            contentType: 'text/event-stream',
+            body: `data: ${JSON.stringify({history: query.has('last') ? history : []})}\n\n`,
+        });
+    });
+    await person.visit('#/overview');
+    await until(() => asked.includes('300000'), 'five minutes to be asked for');
+    await person.choose('Time shown', '1440');
+    await until(() => asked.includes('86400000'), 'a day to be asked for');
+    const held = await until(async () => {
+        const {length, least} = await tab.evaluate(async () => {
+            const {live} = await import('/console/live.js');
+            return {length: live.samples.length, least: live.samples[0]?.t};
+        });
+        return least < now - 80e6 ? length : 0;
+    }, 'the day');
+    if (held > 8600 + 60 + 620) throw new Error(`${held} samples are held`);
+    await until(
+        () =>
+            tab.evaluate(() => {
+                const canvas = document.querySelector('.plot canvas');
+                const data = canvas.getContext('2d').getImageData(0, 0, canvas.width / 2, canvas.height - 4).data;
+                return data.some((value, i) => i % 4 === 3 && value > 0);
+            }),
+        'a line in the older half',
+    );
+});
+
+test('samples are put together as rates', main, async ({person, tab}) => {
+    await person.visit('#/help');
+    const all = await tab.evaluate(async () => {
+        const {together} = await import('/console/live.js');
+        const one = (t, puts, p99, calls) => ({
+            t,
+            ops: puts ? {PutItem: puts} : {},
+            p99,
+            errors: puts,
+            queue: t,
+            functions: calls ? {bill: {calls, errors: 0, running: calls}} : {},
+        });
+        return together([one(1000, 4, 100, 2), one(2000, 0, undefined, 0), one(3000, 2, 700, 0)]);
+    });
+    const wanted = {t: 3000, step: 10000, queue: 3000, p99: 700, errors: 2};
+    for (const [name, value] of Object.entries(wanted))
+        if (all[name] !== value) throw new Error(`${name} is ${all[name]}`);
+    if (all.ops.PutItem !== 2) throw new Error(`${all.ops.PutItem} puts`);
+    if (all.functions.bill.calls !== 0.67 || all.functions.bill.running !== 2)
+        throw new Error(JSON.stringify(all.functions));
+});
+
+test('what a button could not do is told beside it', main, async ({person, tab}) => {
+    await person.visit('#/help');
+    await tab.evaluate(async () => {
+        const {h} = await import('/console/dom.js');
+        const {actionButton} = await import('/console/parts.js');
+        let tries = 0;
+        const job = async () => {
+            if (!tries++) throw new Error('The paper is out.');
+        };
+        document.getElementById('main').prepend(h('div.bar', actionButton('Print', job)));
+    });
+    await person.click('Print');
+    await person.see('The paper is out.', '.bar + .fault');
+    await person.click('Print');
+    await until(() => tab.evaluate(() => !document.querySelector('.fault')), 'the fault to go');
+});
 
 const watched = server('--memory', '--read-only-console');
 test(

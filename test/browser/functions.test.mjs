@@ -128,6 +128,118 @@ for (const [engine, on] of ENGINES)
         await person.fits();
     });
 
+const HOLD = `
+import os, time
+def handler(event, context):
+    while not os.path.exists(os.path.join(os.path.dirname(__file__), "go")):
+        time.sleep(0.05)
+`;
+
+for (const [engine, on] of ENGINES)
+    test(`a job shows which of its tasks run (${engine})`, on, async ({person, tab, api}) => {
+        const folder = await makeFunction(api, on, 'hold', HOLD);
+        await api('PUT /v1/jobs/held', {total: 6, each: 'hold', concurrency: 2});
+        const running = async () => (await api('GET /console/running?job=held')).tasks;
+        await until(async () => (await running()).length === 2, 'two running tasks');
+        const [first] = await running();
+        await person.visit('#/jobs/held');
+        await person.see(/Running\s+2/, '.detail');
+        await until(
+            () => tab.$eval('.job-cells', one => one.getAttribute('aria-label')?.includes('2 running')),
+            'the picture',
+        );
+        await tab.focus('.job-cells');
+        await person.press('Home', ...Array.from({length: Number(first)}, () => 'ArrowRight'), 'Enter');
+        await person.see(`${first} running`, '.job-listed');
+        await person.isAccessible();
+        fs.writeFileSync(path.join(folder, 'go'), '');
+        await until(async () => (await api('GET /v1/jobs/held')).state === 'COMPLETE', 'the end of the job');
+        equal(await running(), []);
+    });
+
+const toQueue = name => ({Destination: `arn:aws:sqs:us-east-1:000000000000:${name}`});
+const messages = async (api, queue) =>
+    (await api('Scan', {TableName: 'quipu-queues'}).catch(() => ({Items: []}))).Items.filter(
+        one => one.queue.S === queue,
+    ).length;
+
+for (const [engine, on] of ENGINES)
+    test(`all that failed is tried again from the overview (${engine})`, on, async ({person, api}) => {
+        const folder = await makeFunction(api, on, 'weak', FLAKY);
+        await makeFunction(api, on, 'fine', ECHO);
+        for (const [name, DestinationConfig] of [
+            ['weak', {OnFailure: toQueue('weak-calls')}],
+            ['fine', {OnSuccess: toQueue('fine-calls')}],
+        ]) {
+            const config = {MaximumRetryAttempts: 0, DestinationConfig};
+            await api(`PUT /2019-09-25/functions/${name}/event-invoke-config`, config);
+            await api(`POST /2015-03-31/functions/${name}/invocations`, {}, {'X-Amz-Invocation-Type': 'Event'});
+        }
+        const areThere = async () => (await messages(api, 'weak-calls')) && (await messages(api, 'fine-calls'));
+        await until(areThere, 'both messages');
+        await api('PUT /v1/jobs/weak', {total: 1});
+        await api('POST /v1/jobs/weak/failed', {task: 0, reason: 'no ink'});
+        await person.visit('#/overview');
+        await person.see('1 dead call'); // the message of a success is none
+        await person.see('1 failed or expired job');
+        fs.writeFileSync(path.join(folder, 'mended'), '');
+        await person.open('Retry all that failed');
+        await person.see('1 failed or expired job, 1 dead call');
+        await person.click('Retry');
+        await person.see('1 job, 1 call tried again.');
+        await until(async () => /mended at last/.test(await logOf(api, 'weak')), 'the call to be made again');
+        equal((await api('GET /v1/jobs/weak')).state, 'OPEN');
+        await api('DELETE /v1/jobs/weak');
+        await person.see('nothing failed');
+    });
+
+for (const [engine, on] of ENGINES)
+    test(`what a trigger gave up is redriven from it, and its settings change (${engine})`, on, async tools => {
+        const {person, tab, api} = tools;
+        const folder = await makeFunction(api, on, 'frail', FLAKY);
+        await makeTable(api, 'frail');
+        await api('UpdateTable', {
+            TableName: 'frail',
+            StreamSpecification: {StreamEnabled: true, StreamViewType: 'NEW_AND_OLD_IMAGES'},
+        });
+        const {UUID: id} = await api('POST /2015-03-31/event-source-mappings', {
+            EventSourceArn: 'frail',
+            FunctionName: 'frail',
+            StartingPosition: 'TRIM_HORIZON',
+            BatchSize: 1,
+            MaximumRetryAttempts: 0,
+            FilterCriteria: {Filters: [{Pattern: '{"dynamodb":{"Keys":{"id":{"S":[{"prefix":"<img"}]}}}}'}]},
+            DestinationConfig: {OnFailure: toQueue('frail')},
+        });
+        for (const n of [1, 2, 3]) await api('PutItem', {TableName: 'frail', Item: {id: {S: HOSTILE + n}}});
+        const left = () => messages(api, 'frail');
+        await until(async () => (await left()) === 3, 'three batches to be given up');
+        await person.visit(`#/triggers/${id}`);
+        await person.see('Given up, in the queue frail');
+        await person.see(`ValueError: no ${HOSTILE} yet`, '.letters');
+        equal(await images(tab), 0);
+        await person.isAccessible();
+        fs.writeFileSync(path.join(folder, 'mended'), '');
+        // One that is marked, then all.
+        await (await until(() => tab.$('.letters tbody input'), 'a message')).click();
+        await person.click('Redrive marked');
+        await person.see('1 message sent again.');
+        await until(async () => (await left()) === 2, 'two messages to be left');
+        await person.click('Redrive all');
+        await person.see('2 messages sent again.');
+        await until(async () => (await left()) === 0, 'the queue to be empty');
+        const calls = async () => (await logOf(api, 'frail')).split('mended at last').length - 1;
+        await until(async () => (await calls()) === 3, 'the three calls to be made again');
+        await person.open('Settings …');
+        await person.type('Records in a call', '7');
+        await person.click('Save');
+        const setting = async () => (await api(`GET /2015-03-31/event-source-mappings/${id}`)).BatchSize;
+        await until(async () => (await setting()) === 7, 'the setting');
+        await person.see(/Records in a call\s+7/, '.detail');
+        await person.fits();
+        await api(`DELETE /2015-03-31/event-source-mappings/${id}`);
+    });
+
 test('messages are dropped with the name typed, and only then', main, async ({person, tab, api}) => {
     await makeFunction(api, main, 'never', 'def handler(event, context):\n    raise ValueError("never")\n');
     await api('PUT /2019-09-25/functions/never/event-invoke-config', {

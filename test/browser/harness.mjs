@@ -327,6 +327,7 @@ async function one(browser, {name, on, run, expects}) {
     await on.start();
     const context = await browser.createBrowserContext();
     const tab = await context.newPage();
+    tab.setDefaultTimeout(PATIENCE_MS);
     await tab.setViewport({width: 1280, height: 800});
     if (SLOWER > 1) await tab.emulateCPUThrottling(SLOWER);
     tab.on('pageerror', error => faults.push(`the page threw: ${error.message ?? error}`));

@@ -41,6 +41,31 @@ test('a job of 500 tasks fills while one watches', ENGINES, async ({person, tab,
     await person.see('COMPLETE');
 });
 
+// By the stream of samples alone: the turns that ask again and again are held back.
+test('what others do to a pattern is seen by the stream', ENGINES[0][1], async ({person, tab, api}) => {
+    const TURN_MS = 3000;
+    await tab.evaluateOnNewDocument(turn => {
+        const after = window.setTimeout;
+        window.setTimeout = (job, ms, ...rest) => (ms === turn ? 0 : after(job, ms, ...rest));
+    }, TURN_MS);
+    await api('PUT /v1/jobs/streamed', {total: 9999});
+    await person.visit('#/jobs/streamed');
+    await person.see('0 of 9,999');
+    let task = 0;
+    await until(async () => {
+        await api('POST /v1/jobs/streamed/done', {task: task++}); // what is done before it listens is not told
+        return /[1-9]\d* of 9,999/.test(await person.words('.detail'));
+    }, 'a task of somebody else');
+    await api('POST /v1/boards/streamed', {text: 'first'});
+    await person.visit('#/boards/streamed');
+    await person.see('first', '.detail');
+    let number = 0;
+    await until(async () => {
+        await api('POST /v1/boards/streamed', {text: `another ${number++}`});
+        return (await person.words('.detail')).includes('another');
+    }, 'a message of somebody else');
+});
+
 test('a job of 100,000 tasks is shown by ranges, with few requests', ENGINES, async ({person, tab, api}) => {
     await api('PUT /v1/jobs/many', {total: 100000, tolerate: 10});
     for (let from = 0; from < 3000; from += 1000)

@@ -1,6 +1,7 @@
 /* What the console keeps of the past, and how it comes to who listens. */
 #include <semaphore.h>
 #include <stdlib.h>
+#include <zlib.h>
 
 #include "base/fail.h"
 #include "base/node.h"
@@ -107,6 +108,7 @@ static struct heard {
     struct rest_call call;
     struct arena arena;
     struct buf text, reply;
+    size_t first; /* bytes of the first piece */
     sem_t came, ended;
 } heard;
 
@@ -114,6 +116,7 @@ static bool take_piece(struct rest_call *call, struct slice bytes)
 {
     (void)call;
     buf_slice(&heard.text, bytes);
+    if (!heard.first) heard.first = bytes.len;
     sem_post(&heard.came);
     return true;
 }
@@ -130,20 +133,20 @@ static struct slice no_header(const struct rest_call *call, struct slice name)
     return SLICE_NONE;
 }
 
-static void listen_since(int64_t since_ms)
+static void listen_to(const char *query, bool takes_gzip)
 {
     heard = (struct heard){0};
     sem_init(&heard.came, 0, 0);
     sem_init(&heard.ended, 0, 0);
     heard.call = (struct rest_call){.method = SLICE("GET"),
                                     .path = SLICE("/console/events"),
-                                    .query = arena_printf(&heard.arena, "since=%lld", (long long)since_ms),
+                                    .query = slice_of(query),
                                     .header = no_header,
                                     .arena = &heard.arena,
                                     .piece = take_piece,
                                     .done = call_done,
                                     .reply = &heard.reply};
-    console_serve(fixture.console, &heard.call, &(struct console_visit){.is_signed = true});
+    console_serve(fixture.console, &heard.call, &(struct console_visit){.is_signed = true, .takes_gzip = takes_gzip});
     sem_wait(&heard.came);
 }
 
@@ -155,7 +158,7 @@ TEST(console_tells_the_last_minutes_by_the_second_and_the_day_by_tens)
     fixture_open(LIMIT_CONSOLE_SECONDS + 1000);
     CHECK_INT(fixture.console->seconds.count, LIMIT_CONSOLE_SECONDS);
     console_start(fixture.console, &fixture.console->source);
-    listen_since(0);
+    listen_to("since=0", false);
     console_drain(fixture.console);
     sem_wait(&heard.ended);
     struct slice rest = buf_view(&heard.text);
@@ -174,6 +177,50 @@ TEST(console_tells_the_last_minutes_by_the_second_and_the_day_by_tens)
     }
     CHECK(tens == 100 || tens == 101);
     CHECK(seconds >= LIMIT_CONSOLE_SECONDS - 2); /* the thread may have counted once or twice meanwhile */
+    buf_free(&heard.text);
+    arena_free(&heard.arena);
+    fixture_close();
+}
+
+TEST(console_tells_so_much_of_the_past_as_is_asked_for)
+{
+    fixture_open(120);
+    console_start(fixture.console, &fixture.console->source);
+    listen_to("last=5000", false);
+    console_drain(fixture.console);
+    sem_wait(&heard.ended);
+    struct slice line = slice_cut(&(struct slice){heard.text.data, heard.text.len}, '\n');
+    const char *fault;
+    const struct node *event = node_parse(&heard.arena, slice_from(line, 6), &fault);
+    CHECK(event && node_member(event, "history"));
+    CHECK(number_in(node_member(event, "history")->first, "t") == FIRST_MS + 116000); /* behind that time */
+    buf_free(&heard.text);
+    arena_free(&heard.arena);
+    fixture_close();
+}
+
+/* The same bytes, a tenth of them, in whole pieces: what was sent can be read before the next is. */
+TEST(console_tells_the_past_in_few_bytes)
+{
+    static char plain[4 * 1024 * 1024];
+    z_stream stream = {0};
+    fixture_open(LIMIT_CONSOLE_SECONDS);
+    console_start(fixture.console, &fixture.console->source);
+    listen_to("since=0", true);
+    console_drain(fixture.console);
+    sem_wait(&heard.ended);
+    CHECK(inflateInit2(&stream, 16 + MAX_WBITS) == Z_OK);
+    stream.next_out = (Bytef *)plain;
+    stream.avail_out = sizeof plain;
+    stream.next_in = (Bytef *)heard.text.data;
+    stream.avail_in = (uInt)heard.first;
+    CHECK(inflate(&stream, Z_SYNC_FLUSH) == Z_OK && !stream.avail_in);
+    CHECK(stream.total_out > 2 && memcmp(plain + stream.total_out - 2, "\n\n", 2) == 0);
+    CHECK(heard.first * 5 < stream.total_out && heard.first < LIMIT_CONSOLE_SECONDS * 100);
+    stream.next_in = (Bytef *)heard.text.data + heard.first;
+    stream.avail_in = (uInt)(heard.text.len - heard.first);
+    CHECK(inflate(&stream, Z_SYNC_FLUSH) == Z_STREAM_END && !stream.avail_in);
+    inflateEnd(&stream);
     buf_free(&heard.text);
     arena_free(&heard.arena);
     fixture_close();

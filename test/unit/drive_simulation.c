@@ -332,6 +332,23 @@ TEST(a_log_is_read_in_the_order_of_its_keys_whoever_dies)
     }
 }
 
+/* How many tasks of a job the servers say that they run. */
+static size_t shown_running(struct simulation *simulation, const char *job)
+{
+    size_t count = 0;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        struct arena arena = {0};
+        struct buf out = {0};
+        buf_byte(&out, '[');
+        if (simulation->servers[i].drive) drive_put_running(simulation->servers[i].drive, slice_of(job), &out);
+        buf_byte(&out, ']');
+        count += raw_count(&arena, buf_view(&out));
+        buf_free(&out);
+        arena_free(&arena);
+    }
+    return count;
+}
+
 TEST(a_job_is_done_whoever_dies)
 {
     for (uint64_t seed = 1; seed <= ROUNDS; seed++) {
@@ -344,12 +361,18 @@ TEST(a_job_is_done_whoever_dies)
         buf_put(&body, "]}", 3);
         asks(&simulation.patterns, "PUT /v1/jobs/j", body.data);
         bool is_done = false;
+        size_t most_shown = 0;
         for (unsigned steps = 0; !is_done && steps < 200000; steps++) {
             if (steps == 20000) simulation.is_calm = true;
             step(&simulation);
+            size_t shown = shown_running(&simulation, "j");
+            if (shown > most_shown) most_shown = shown;
+            CHECK_INT(shown_running(&simulation, "k"), 0);
             is_done = steps % 50 == 0 && says(&simulation, "GET /v1/jobs/j", "\"COMPLETE\"");
         }
         CHECK(is_done);
+        CHECK(most_shown >= 1 && most_shown <= SEATS);
+        CHECK_INT(shown_running(&simulation, "j"), 0);
         for (unsigned i = 0; i < UNITS; i++) CHECK(simulation.called[i] >= 1);
         CHECK(simulation.most_running >= 1 && simulation.most_running <= SEATS);
         struct slice results = asks(&simulation.patterns, "GET /v1/jobs/j/results", NULL);

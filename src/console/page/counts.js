@@ -6,6 +6,7 @@ import {text} from './dom.js';
 import {count} from './format.js';
 import {live} from './live.js';
 import {every, oneAtATime} from './parts.js';
+import {countDeadCalls} from './retry.js';
 import {tableNames} from './table.js';
 
 const HERE_MS = 10e3;
@@ -32,7 +33,7 @@ const tables = async () =>
     (await tableNames(LISTED_MOST)).filter(name => !name.startsWith(server.info.prefix)).length;
 const many = number => (number >= LISTED_MOST ? `${count(LISTED_MOST)}+` : number ? count(number) : '');
 
-// functions: only where the server runs them.
+// functions: only where the server runs them; these and `admin`: only for who may use them.
 const COUNTS = {
     tables: {open: tables},
     functions: {
@@ -48,8 +49,9 @@ const COUNTS = {
             ).length,
     },
     queues: {
+        admin: true,
         open: async () => live.samples.at(-1)?.queue ?? 0,
-        wrong: async () => live.samples.at(-1)?.dead ?? 0,
+        wrong: countDeadCalls,
     },
     schedules: {functions: true, open: async () => (await scheduleNames()).length},
     jobs: {
@@ -93,7 +95,8 @@ export function startCounts(names) {
         for (const name of names) {
             const asked = COUNTS[name],
                 place = document.getElementById(`count-${name}`);
-            if (!asked || (asked.functions && !server.info.functions)) continue;
+            const isRefused = (asked?.functions || asked?.admin) && server.info.role !== 'admin';
+            if (!asked || isRefused || (asked.functions && !server.info.functions)) continue;
             try {
                 const open = await asked.open(),
                     wrong = asked.wrong ? await asked.wrong() : 0;

@@ -1,14 +1,14 @@
 // A job as cells, one for each task, or for each range of tasks of a large job, filled by what is done and failed of
 // it. Of a small job the tasks that are missing and failed are asked for; what each range of a large one has comes with
-// the job, by RANGES_WANTED in its query.
+// the job, by RANGES_WANTED in its query. What is running is known of jobs whose tasks the server calls.
 
 import {at, request} from './api.js';
 import {h, replace, style, text} from './dom.js';
 import {count} from './format.js';
-import {state} from './parts.js';
+import {errorLine, state} from './parts.js';
 
 const MOST_CELLS = 10000; // a job with more tasks is shown by ranges
-const RANGES = 1000;
+const RANGES = 10000;
 const PAGE = 256;
 const LISTED = 256; // tasks of a cell in words
 export const RANGES_WANTED = `ranges=${RANGES}`;
@@ -17,17 +17,26 @@ export function jobPicture(id, signal) {
     const canvas = h('canvas.job-cells', {
         role: 'img',
         tabindex: '0',
-        onclick: () => list(pointed),
+        onclick: () => open(pointed),
         onkeydown: event => step(event),
     });
     const said = h('p.job-said', {role: 'status'});
     const listed = h('div.job-listed');
-    const element = h('div', canvas, said, listed);
+    const legend = h(
+        'p.dim',
+        ['ok done', 'failed failed', 'running running']
+            .map(one => one.split(' '))
+            .map(([kind, words]) => [state(kind, words), ' ']),
+        '□ missing',
+    );
+    const element = h('div', canvas, legend, said, listed);
     let job = null,
         total = 0,
+        called = [], // tasks that are running
         perCell = 1,
         done = [], // of each cell
         failed = [],
+        running = new Map(), // cell → how many of its tasks
         isOrdered = true, // a cell stands for certain tasks
         pointed = -1, // the cell under the pointer, or where the arrows went
         side = 10,
@@ -48,6 +57,8 @@ export function jobPicture(id, signal) {
         const pen = canvas.getContext('2d');
         pen.setTransform(ratio, 0, 0, ratio, 0, 0);
         const colors = {missing: style('--line'), done: style('--ok'), failed: style('--failed')};
+        const ground = style('--ground'),
+            blue = style('--running');
         const inner = side - (side > 5 ? 2 : 1);
         for (let i = 0; i < done.length; i++) {
             const x = (i % across) * side,
@@ -59,12 +70,13 @@ export function jobPicture(id, signal) {
             pen.fillRect(x, y, inner, inner);
             pen.fillStyle = colors.done;
             pen.fillRect(x, y + doneTop, inner, inner - doneTop);
+            if (running.has(i)) drawRunning(x, y);
             if (!failed[i]) continue;
             pen.fillStyle = colors.failed;
             pen.fillRect(x, y + Math.max(0, failedTop), inner, Math.max(2, doneTop - failedTop));
             if (side <= 5) continue;
             // a shape beside the colour
-            pen.strokeStyle = style('--ground');
+            pen.strokeStyle = ground;
             pen.beginPath();
             pen.moveTo(x + 1, y + 1);
             pen.lineTo(x + inner - 1, y + inner - 1);
@@ -72,14 +84,27 @@ export function jobPicture(id, signal) {
             pen.lineTo(x + 1, y + inner - 1);
             pen.stroke();
         }
+        // A task is filled, with a triangle where there is room; a range has a frame.
+        function drawRunning(x, y) {
+            pen.fillStyle = pen.strokeStyle = blue;
+            if (perCell > 1) pen.strokeRect(x + 0.5, y + 0.5, inner - 1, inner - 1);
+            else pen.fillRect(x, y, inner, inner);
+            if (perCell > 1 || side <= 5) return;
+            pen.fillStyle = ground;
+            pen.beginPath();
+            pen.moveTo(x + inner * 0.3, y + inner * 0.2);
+            pen.lineTo(x + inner * 0.8, y + inner * 0.5);
+            pen.lineTo(x + inner * 0.3, y + inner * 0.8);
+            pen.fill();
+        }
         if (document.activeElement === canvas && done[pointed] !== undefined) {
             pen.strokeStyle = style('--text');
             pen.strokeRect((pointed % across) * side + 0.5, Math.floor(pointed / across) * side + 0.5, inner, inner);
         }
-        canvas.setAttribute(
-            'aria-label',
-            `${count(job.done ?? 0)} of ${count(total)} tasks done, ${count(job.failed ?? 0)} failed`,
-        );
+        const words = [`${count(job.done ?? 0)} of ${count(total)} tasks done`, `${count(job.failed ?? 0)} failed`];
+        const calls = [...running.values()].reduce((sum, one) => sum + one, 0);
+        if (calls) words.push(`${count(calls)} running`);
+        canvas.setAttribute('aria-label', words.join(', '));
     }
 
     // ---- words ----
@@ -91,11 +116,13 @@ export function jobPicture(id, signal) {
     }
     function aboutCell(i) {
         const from = Number(job.first ?? 0) + i * perCell;
-        if (perCell === 1) return `Task ${from}: ${failed[i] ? 'failed' : done[i] ? 'done' : 'missing'}`;
+        if (perCell === 1)
+            return `Task ${from}: ${failed[i] ? 'failed' : done[i] ? 'done' : running.has(i) ? 'running' : 'missing'}`;
         const least = done.reduce((sum, one) => sum + one, 0) < Number(job.done ?? 0) || job.exact === false;
         const words = [
             `${count(done[i])} done${least && done[i] + failed[i] < sizeOf(i) ? ' at least' : ''}`,
             failed[i] ? `${count(failed[i])} failed` : '',
+            running.has(i) ? `${count(running.get(i))} running` : '',
         ];
         return `Tasks ${count(from)} to ${count(from + sizeOf(i) - 1)}: ${words.filter(Boolean).join(', ')}`;
     }
@@ -111,7 +138,7 @@ export function jobPicture(id, signal) {
     // Arrows go from cell to cell, Enter lists its tasks.
     function step(event) {
         const steps = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across};
-        if (event.key === 'Enter') list(pointed);
+        if (event.key === 'Enter') open(pointed);
         else if (event.key === 'Home') pointed = 0;
         else if (event.key === 'End') pointed = done.length - 1;
         else if (event.key in steps) pointed = Math.min(done.length - 1, Math.max(0, pointed + steps[event.key]));
@@ -120,6 +147,7 @@ export function jobPicture(id, signal) {
         draw();
         tell();
     }
+    const open = cell => list(cell).catch(error => replace(listed, errorLine(error)));
     // The tasks of a cell with what is known of each: of its range, those that are missing and failed are asked for.
     async function list(cell) {
         if (!isOrdered || done[cell] === undefined) return;
@@ -136,14 +164,17 @@ export function jobPicture(id, signal) {
             done[cell] + failed[cell] < size ? ask('missing') : [],
             failed[cell] ? ask('failures') : [],
         ]);
+        const now = new Set(called);
         const isMissing = new Set(missing.map(Number)),
             reasons = new Map(failures.map(one => [Number(one.task), one.reason ?? 'no reason']));
         const words = task =>
             reasons.has(task)
                 ? state('failed', `${task} failed: ${reasons.get(task)}`)
-                : isMissing.has(task)
-                  ? state('waiting', `${task} missing`)
-                  : state('ok', `${task} done`);
+                : !isMissing.has(task)
+                  ? state('ok', `${task} done`)
+                  : now.has(task)
+                    ? state('running', `${task} running`)
+                    : state('waiting', `${task} missing`);
         replace(
             listed,
             h('h3', size === 1 ? `Task ${from}` : `Tasks ${count(from)} to ${count(from + size - 1)}`),
@@ -189,8 +220,8 @@ export function jobPicture(id, signal) {
     }
     const every = name => request('GET', `${at`/v1/jobs/${id}`}/${name}?limit=${MOST_CELLS}`, {signal});
 
-    // Answers the failures, where it has asked for them.
-    async function update(now) {
+    // calls: the tasks that are running. Answers the failures, where it has asked for them.
+    async function update(now, calls) {
         let lists = null;
         if (now.total <= MOST_CELLS && now.done !== now.total) {
             const [{missing}, {failures}] = await Promise.all([
@@ -207,6 +238,12 @@ export function jobPicture(id, signal) {
         else if (!lists && job.done === job.total && total <= MOST_CELLS) fillByTasks([], []);
         else if (!lists && job.ranges) fillByRanges(job.ranges);
         else fillByCounts();
+        called = calls.filter(task => !isName(task)).map(Number);
+        running = new Map();
+        for (const task of isOrdered ? called : []) {
+            const cell = Math.floor((task - Number(job.first ?? 0)) / perCell);
+            if (done[cell] !== undefined) running.set(cell, (running.get(cell) ?? 0) + 1);
+        }
         draw();
         tell();
         return lists?.failures ?? null;

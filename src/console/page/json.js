@@ -25,6 +25,23 @@ export class Exact {
 }
 let hasExact = false; // in what is printed just now
 
+// Sign, place of the first digit before the point, and the digits from there on.
+function shapeOf(text) {
+    const [, minus, whole, part = '', power = '0'] = /^(-?)(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?$/.exec(text) ?? [, '', ''];
+    const all = whole + part,
+        first = all.search(/[1-9]/);
+    if (first < 0) return {sign: 0, place: 0, digits: ''};
+    const digits = all.slice(first).replace(/0+$/, '');
+    return {sign: minus ? -1 : 1, place: whole.length - first + Number(power), digits};
+}
+// The order of two numbers that are texts, by all their digits.
+export function compareNumbers(a, b) {
+    const [one, other] = [shapeOf(a), shapeOf(b)];
+    if (one.sign !== other.sign) return one.sign - other.sign;
+    const order = one.place - other.place || (one.digits < other.digits ? -1 : one.digits > other.digits ? 1 : 0);
+    return one.sign * order;
+}
+
 const digits = source =>
     source
         .replace(/[eE].*$/, '')

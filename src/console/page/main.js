@@ -8,7 +8,7 @@ import {ApiError, request, server, signIn} from './api.js';
 import {h, replace, text} from './dom.js';
 import {live, onSample, onState, startLive} from './live.js';
 import {openPalette} from './palette.js';
-import {dialog, errorLine, every, field, input} from './parts.js';
+import {dialog, errorLine, every, field, input, whyNoChange} from './parts.js';
 import {askToLeave, href, parseRoute} from './route.js';
 import {startCounts} from './counts.js';
 
@@ -164,6 +164,17 @@ function health(state) {
     text(byId('health'), words[state]);
 }
 
+// Whether the server takes the keys; keys that it refuses are forgotten. Who has signed in is told more.
+async function checkKeys() {
+    try {
+        await request('GET', '/v1/counters?limit=1');
+    } catch (error) {
+        if (error.type !== 'NoAnswer') signIn(null);
+        throw error;
+    }
+    server.info = await request('GET', '/console/info');
+}
+
 // With --credentials: the keys of a user of the server; they stay in this tab and sign what it sends.
 async function askForKeys(problem) {
     const id = input({name: 'id', required: true}),
@@ -186,12 +197,7 @@ async function askForKeys(problem) {
                         secret: secret.value.trim(),
                         token: token.value.trim() || undefined,
                     });
-                    try {
-                        await request('GET', '/v1/counters?limit=1');
-                    } catch (error) {
-                        signIn(null);
-                        throw error;
-                    }
+                    await checkKeys();
                     return true;
                 },
                 'primary',
@@ -213,20 +219,19 @@ async function start() {
     rail();
     onState(health);
     health(live.state);
-    try {
-        server.info = await request('GET', '/console/info');
-    } catch (error) {
-        replace(main, errorLine(error));
-        return;
-    }
-    const {engine, readOnly, version} = server.info;
-    text(byId('engine'), [engine?.where || engine?.kind, readOnly ? 'read only' : ''].filter(Boolean).join(' · '));
-    byId('engine').title = `Quipu ${version ?? ''}, ${engine?.kind ?? ''}`;
-    if (server.info.signIn) {
-        if (!server.keys) {
-            replace(main, h('p.view.dim', 'Sign in to see what is there.'));
-            await askForKeys();
+    for (;;)
+        try {
+            server.info = await request('GET', '/console/info');
+            break;
+        } catch (error) {
+            replace(main, errorLine(error));
+            if (error.type !== 'NoAnswer') return;
+            await new Promise(done => setTimeout(done, AGAIN_MS));
         }
+    if (server.info.signIn) {
+        replace(main, h('p.view.dim', 'Sign in to see what is there.'));
+        const problem = server.keys ? await checkKeys().catch(error => error) : undefined;
+        if (!server.keys) await askForKeys(problem?.message);
         byId('top').append(
             h(
                 'button',
@@ -241,6 +246,9 @@ async function start() {
             ),
         );
     }
+    const {engine, version} = server.info;
+    text(byId('engine'), [engine?.where || engine?.kind, whyNoChange() ? 'read only' : ''].filter(Boolean).join(' · '));
+    byId('engine').title = `Quipu ${version ?? ''}, ${engine?.kind ?? ''}`;
     addEventListener('hashchange', arrive);
     startLive();
     startCounts(SECTIONS.map(([name]) => name));

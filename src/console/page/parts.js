@@ -3,7 +3,7 @@
 import {server} from './api.js';
 import {append, h, newId, renew, replace, text} from './dom.js';
 import {ago, count, utc, when} from './format.js';
-import {print} from './json.js';
+import {Exact, compareNumbers, print} from './json.js';
 
 // ---- words with a shape beside their colour ----
 
@@ -58,17 +58,27 @@ export function button(words, onclick, props = {}) {
     return h('button', {type: 'button', onclick, ...props}, words);
 }
 
+// A fault in words behind the line that the button stands in; null where one has gone elsewhere: nothing is missed.
+function tellBeside(element, error) {
+    const line = errorLine(error);
+    if (!line || !element.isConnected) return null;
+    (element.closest('.bar') ?? element).after(line);
+    return line;
+}
+
 // Does not work twice at once, and shows that it works.
 export function actionButton(words, job, props = {}) {
+    let told = null;
     const element = button(
         words,
         async () => {
             if (element.getAttribute('aria-busy')) return;
             element.setAttribute('aria-busy', 'true');
+            told?.remove();
             try {
                 await job();
             } catch (error) {
-                if (error.name !== 'AbortError') throw error; // one has gone elsewhere: nothing is missed
+                told = tellBeside(element, error); // what its job has not told by itself
             } finally {
                 element.removeAttribute('aria-busy');
             }
@@ -78,13 +88,17 @@ export function actionButton(words, job, props = {}) {
     return element;
 }
 
-// One that changes something: not on a server that is read only.
+// Why nothing may be changed here; null: it may.
+export const whyNoChange = () =>
+    server.info.readOnly
+        ? 'This console may only read.'
+        : server.info.role === 'read'
+          ? 'This key may only read.'
+          : null;
+
+// One that changes something: not where one may only read.
 export const changeButton = (words, job, props = {}) =>
-    actionButton(
-        words,
-        job,
-        server.info.readOnly ? {...props, disabled: true, title: 'This console may only read.'} : props,
-    );
+    actionButton(words, job, whyNoChange() ? {...props, disabled: true, title: whyNoChange()} : props);
 
 export function copyButton(value, words = 'Copy') {
     const element = button(
@@ -440,7 +454,14 @@ export function grid({
     function ordered() {
         if (!sorting) return latest;
         const {column, down} = sorting;
-        const compare = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+        const compare = (a, b) =>
+            a instanceof Exact || b instanceof Exact
+                ? compareNumbers(String(a), String(b))
+                : a < b
+                  ? -1
+                  : a > b
+                    ? 1
+                    : 0;
         const rows = [...latest].sort((a, b) => compare(column.sort(a), column.sort(b)));
         return down ? rows.reverse() : rows;
     }

@@ -1,7 +1,7 @@
 // What the views of patterns have in common: a list of names on the left, the chosen one on the right, both asked for
 // again while one looks.
 
-import {request} from './api.js';
+import {request, server} from './api.js';
 import {isRemote, paceMs} from './calls.js';
 import {h, renew, replace} from './dom.js';
 import {commands, operationDialog} from './operation.js';
@@ -195,6 +195,12 @@ export function patternView(view) {
             await detail?.refresh();
         }
         page.every(paceMs(), refreshAll);
+        // What is written to the pattern's tables is seen within the second. Those of an engine elsewhere are not told.
+        const own = server.info.prefix + view.section.replace(/s$/, '');
+        page.onSample(sample => {
+            const tables = Object.entries(sample?.tables ?? {});
+            if (tables.some(([name, {w}]) => w && name.startsWith(own))) refreshAll();
+        });
         showDetail();
         return {
             async update(next) {

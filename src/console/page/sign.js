@@ -29,6 +29,8 @@ function canonicalQuery(search) {
 
 // The headers of a signed request. `path`: as it is sent, with its query. `body`: text or bytes.
 export async function sign({method, path, headers, body, service, region, keys, now = new Date()}) {
+    if (!crypto.subtle)
+        throw new Error('A browser signs only on pages that come by HTTPS or from localhost, and this one does not.');
     const stamp = now.toISOString().replace(/[-:]|\.\d+/g, '');
     const day = stamp.slice(0, 8);
     const [route, search] = path.split(/\?(.*)/s);

@@ -1,7 +1,7 @@
 // DynamoDB's values, {"N":"1965"}, and plain ones as the command line prints them: 1965, {"$set":[...]},
 // {"$binary":"..."}, and {"$map":{...}} for a map that would be taken for one of these.
 
-import {Exact, print} from './json.js';
+import {Exact, compareNumbers, print} from './json.js';
 
 export const TYPES = {
     S: 'text',
@@ -151,7 +151,7 @@ function mergeSets(type, was, one, other) {
 // For sorting: nothing first, then numbers, then texts, then what is nested.
 export function compareValues(a, b) {
     if (!a || !b) return a ? 1 : b ? -1 : 0;
-    if (a.N !== undefined && b.N !== undefined) return Number(a.N) - Number(b.N);
+    if (a.N !== undefined && b.N !== undefined) return compareNumbers(a.N, b.N);
     if (a.N !== undefined || b.N !== undefined) return a.N !== undefined ? -1 : 1;
     const [one, other] = [cellText(a), cellText(b)];
     return one < other ? -1 : one > other ? 1 : 0;

@@ -16,7 +16,7 @@ export const open = patternView({
         key: row => row.name,
         columns: [
             {title: 'Name', cell: row => row.name, sort: row => row.name},
-            {title: 'Last number', cell: row => String(row.value), sort: row => Number(row.value), right: true},
+            {title: 'Last number', cell: row => String(row.value), sort: row => row.value, right: true},
         ],
     },
     make: {id: 'counterAdd', words: 'Add to a counter', open: made => made.values.name},

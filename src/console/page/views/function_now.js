@@ -5,7 +5,7 @@ import {CallLog, follow} from '../calllog.js';
 import {codeOf, functionOf, kindOf, mappings, paceMs, tableOf} from '../calls.js';
 import {h, renew, replace, text} from '../dom.js';
 import {bytes, count, duration, plural, short} from '../format.js';
-import {live} from '../live.js';
+import {live, showsPast} from '../live.js';
 import {every, facts, faultPlace, grid, select, shell, state, teach, time} from '../parts.js';
 import {plot, plotGroup} from '../plot.js';
 import {go, href} from '../route.js';
@@ -101,6 +101,7 @@ export function openNow({el, name, route, configuration, signal, onSample}) {
     );
 
     function draw() {
+        showsPast(Number(minutes) * 60e3);
         const to = live.samples.at(-1)?.t ?? Date.now();
         const from = to - Number(minutes) * 60e3;
         for (const one of sampled) one.update(live.samples, from, to);

@@ -4,7 +4,8 @@
 import {at, request} from '../api.js';
 import {diffView} from '../diff.js';
 import {h, replace, text} from '../dom.js';
-import {moment, plural} from '../format.js';
+import {count, moment, plural} from '../format.js';
+import {parse, print} from '../json.js';
 import {
     actionButton,
     button,
@@ -27,6 +28,8 @@ import {timeline} from '../timeline.js';
 
 const PAGE = 100;
 const VERSIONS = 1000; // of an item, asked for without a click
+const LOOKED_THROUGH = 20; // pages, before a filter that finds little asks whether to go on
+const MATCHED_BYTES = 300e3; // of changes that the server's matcher is given at a time
 const KINDS = {
     INSERT: ['ok', 'insert'],
     MODIFY: ['running', 'modify'],
@@ -40,6 +43,24 @@ const searchOf = members =>
         .filter(([, value]) => value !== undefined && value !== '')
         .map(([name, value]) => `${name}=${encodeURIComponent(value)}`)
         .join('&');
+// Those that have the words in them, or match an event pattern: by the server's own matcher.
+async function fitting(rows, filter, signal) {
+    if (!filter) return rows;
+    if (!filter.trimStart().startsWith('{'))
+        return rows.filter(row => print(row, 0).toLowerCase().includes(filter.toLowerCase()));
+    const pattern = parse(filter),
+        found = [];
+    for (let from = 0; from < rows.length; ) {
+        let bytes = 0,
+            end = from;
+        while (end < rows.length && (end === from || bytes < MATCHED_BYTES)) bytes += print(rows[end++], 0).length;
+        const some = rows.slice(from, end);
+        const {matches} = await request('POST', '/console/match', {body: {pattern, events: some}, signal});
+        found.push(...some.filter((_, i) => matches[i]));
+        from = end;
+    }
+    return found;
+}
 const kindOf = event => state(...(KINDS[event] ?? ['waiting', String(event).toLowerCase()]));
 
 export async function history({el, route, table, signal, reopen}) {
@@ -297,26 +318,45 @@ export async function history({el, route, table, signal, reopen}) {
             ],
             empty: h('p.dim', 'No changes in this time.'),
         });
-        const brief = item => JSON.stringify(item).slice(0, 300);
+        const brief = item => print(item, 0).slice(0, 300);
+        const filter = input({
+            type: 'search',
+            'aria-label': 'Filter changes',
+            placeholder: 'words, or {"event": ["REMOVE"]}',
+            value: query.filter ?? '',
+            onchange: () => go(path, {...query, filter: filter.value}),
+        });
         let rows = [],
+            looked = 0,
             next;
         async function load() {
-            const search = searchOf({
-                limit: PAGE,
-                at: query.at,
-                from: query.at ? undefined : query.since || new Date(Date.now() - 24 * 3600e3).toISOString(),
-                after: next,
-            });
-            const page = await request('GET', at`/v1/history/${name}` + search, {signal});
-            rows.push(...page.changes);
-            next = page.next;
+            const wanted = rows.length + (query.filter ? 1 : 0);
+            let pages = 0;
+            do {
+                const search = searchOf({
+                    limit: PAGE,
+                    at: query.at,
+                    from: query.at ? undefined : query.since || new Date(Date.now() - 24 * 3600e3).toISOString(),
+                    after: next,
+                });
+                const page = await request('GET', at`/v1/history/${name}` + search, {signal});
+                rows.push(...(await fitting(page.changes, query.filter, signal)));
+                looked += page.changes.length;
+                next = page.next;
+            } while (next && rows.length < wanted && ++pages < LOOKED_THROUGH);
             more.hidden = !next;
             list.update(rows);
-            text(status, `${plural(rows.length, query.at ? 'item' : 'change')}${next ? ' so far' : ''}`);
+            const found = plural(looked, query.at ? 'item' : 'change');
+            text(
+                status,
+                (query.filter ? `${count(rows.length)} of ${found}` : found) + (next ? ' so far' : ''),
+            );
         }
         async function begin() {
             rows = [];
+            looked = 0;
             next = undefined;
+            filter.value = query.filter ?? '';
             from.value = local(query.since);
             asOf.value = local(query.at);
             list.update([]);
@@ -328,10 +368,11 @@ export async function history({el, route, table, signal, reopen}) {
                 'div.bar',
                 h('span.dim', 'Changes from'),
                 from,
-                button('Show changes', () => go(path, {since: read(from)})),
+                button('Show changes', () => go(path, {since: read(from), filter: query.filter})),
                 h('span.dim', 'or the table as of'),
                 asOf,
-                button('Show the table', () => go(path, {at: read(asOf)})),
+                button('Show the table', () => go(path, {at: read(asOf), filter: query.filter})),
+                filter,
                 actionButton('Refresh', () => faults.run(begin), {class: 'small'}),
                 status,
             ),
@@ -346,11 +387,12 @@ export async function history({el, route, table, signal, reopen}) {
                 curl: shell('curl', '-s', `${location.origin}${at`/v1/history/${name}`}?from=${kept.since}`),
             }),
         );
-        let shown = `${query.since} ${query.at}`;
-        await begin();
+        const asked = () => `${query.since} ${query.at} ${query.filter}`;
+        let shown = asked();
+        await faults.run(begin);
         return () => {
-            if (shown === `${query.since} ${query.at}`) return;
-            shown = `${query.since} ${query.at}`;
+            if (shown === asked()) return;
+            shown = asked();
             faults.run(begin);
         };
     }

@@ -1,9 +1,9 @@
 // One item: read, edited, saved on the condition of what was read, deleted, copied.
 
-import {dynamo, server} from '../api.js';
+import {dynamo} from '../api.js';
 import {diffView} from '../diff.js';
 import {h, replace, text} from '../dom.js';
-import {changeButton, button, copy, faultPlace, menu, shell} from '../parts.js';
+import {changeButton, button, copy, faultPlace, menu, shell, whyNoChange} from '../parts.js';
 import {parse, print} from '../json.js';
 import {Placeholders} from '../phrase.js';
 import {meter} from '../price.js';
@@ -79,7 +79,7 @@ function saveRequest(name, keys, old, now) {
 export async function itemPanel({place, table, keys, words, close, onedit, onsave, ondelete}) {
     const {name, signal} = table;
     const faults = faultPlace();
-    const locked = !!server.info.readOnly;
+    const locked = !!whyNoChange();
     const isNew = !words;
     const costs = meter();
     let old = null, // as it was read

@@ -4,6 +4,7 @@ import {dynamo, server} from '../api.js';
 import {completing} from '../complete.js';
 import {h, replace, text} from '../dom.js';
 import {count, duration, plural} from '../format.js';
+import {onSample} from '../live.js';
 import {
     actionButton,
     bringIntoView,
@@ -118,6 +119,9 @@ export async function items({el, route, table, signal}) {
         scanned = 0,
         emptyPages = 0,
         took = 0,
+        ownWrites = 0, // since the last sample
+        otherWrites = 0, // since the list was begun, but for the second in which it was
+        isJustBegun = true,
         last = {total: 0, isWhole: false};
 
     function pause(is) {
@@ -364,6 +368,7 @@ export async function items({el, route, table, signal}) {
                         ReturnConsumedCapacity: 'TOTAL',
                     });
                     costs.add(reply.ConsumedCapacity, true);
+                    ownWrites++;
                     if (reply.Attributes) gone.push(reply.Attributes);
                     text(markedWords, `${count(gone.length)} of ${count(wanted.length)} deleted`);
                 } catch (error) {
@@ -413,7 +418,7 @@ export async function items({el, route, table, signal}) {
             kept ? `, ${count(kept)} not: something else is there now` : '',
         );
         refreshSoon();
-        list.restart();
+        run();
     }
 
     // ---- the chosen item ----
@@ -460,6 +465,7 @@ export async function items({el, route, table, signal}) {
             onedit: is => isShown() && (isEdited = is),
             // A saved item changes in place; a new one begins the list anew.
             onsave(item, isNew) {
+                ownWrites++;
                 learn([item]);
                 if (isNew) list.restart();
                 else list.change(row => (rowId(row) === keyId(item, keys) ? item : row));
@@ -479,6 +485,17 @@ export async function items({el, route, table, signal}) {
     // ---- all together ----
 
     const refreshButton = button('Refresh', () => run(), {class: 'small'});
+    // What others write does not move the list: it is counted, until one wants to see it.
+    const written = h('span.dim', {role: 'status'});
+    const sayWritten = () => text(written, otherWrites ? `${plural(otherWrites, 'write')} since` : '');
+    onSample(sample => {
+        if (!sample) return;
+        const writes = sample.tables?.[name]?.w ?? 0;
+        if (!isJustBegun) otherWrites += Math.max(0, writes - ownWrites);
+        isJustBegun = false;
+        ownWrites = 0;
+        sayWritten();
+    }, signal);
     const main = h('div.items-main', h('div.items-rows', list.element, nothing), panel);
     replace(
         el,
@@ -490,6 +507,7 @@ export async function items({el, route, table, signal}) {
             changeButton('New item', () => go(path, {...query, new: 1, item: '', range: ''})),
             columnPicker,
             refreshButton,
+            written,
             importer({table, keys, ondone: () => (refreshSoon(), run())}),
             exporter({name, keys, load: start => load(start, signal), prepared: () => request, columns: shownNames}),
             markedBar,
@@ -504,7 +522,9 @@ export async function items({el, route, table, signal}) {
         asked = null;
         faults.run(() => {
             costs = meter();
-            scanned = emptyPages = took = 0;
+            scanned = emptyPages = took = otherWrites = 0;
+            isJustBegun = true;
+            sayWritten();
             request = null;
             list.clear();
             replace(lesson);

@@ -171,6 +171,11 @@ export const open = patternView({
                 job = await request('GET', `${at`/v1/jobs/${id}`}?progress=true&${RANGES_WANTED}`, {
                     signal: page.signal,
                 });
+                // what runs is not in the tables: the server tells what it calls itself
+                const {tasks: calls} =
+                    job.each && job.state === 'OPEN'
+                        ? await request('GET', at`/console/running?job=${id}`, {signal: page.signal})
+                        : {tasks: []};
                 const speed = rate(),
                     left = Number(job.total ?? 0) - Number(job.done ?? 0) - Number(job.failed ?? 0);
                 facts.set([
@@ -180,6 +185,7 @@ export const open = patternView({
                         `${job.exact === false ? 'at least ' : ''}${count(job.done ?? 0)} of ${count(job.total ?? 0)}`,
                     ],
                     ['Failed', count(job.failed ?? 0)],
+                    ['Running', job.each && job.state === 'OPEN' ? count(calls.length) : null],
                     ['A second', speed ? speed.toFixed(speed < 10 ? 1 : 0) : '–'],
                     ['Time left', speed && job.state === 'OPEN' ? duration((left / speed) * 1000) : '–'],
                     ['Opened', time(job.opened)],
@@ -190,7 +196,7 @@ export const open = patternView({
                 pause.hidden = !job.each || job.state !== 'OPEN';
                 text(pause, job.paused ? 'Resume' : 'Pause');
                 if (which === 'tasks') {
-                    await tellReasons(await picture.update(job));
+                    await tellReasons(await picture.update(job, calls));
                 } else await load?.();
             },
             async update(next) {

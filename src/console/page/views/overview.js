@@ -1,13 +1,13 @@
 // The last minutes in plots, and what is open, stuck or dead.
 
 import {counts, recount} from '../counts.js';
-import {retryDeadWork} from '../deadwork.js';
 import {server} from '../api.js';
 import {h, renew, replace, text} from '../dom.js';
 import {bytes, duration, micros, plural, short, when} from '../format.js';
-import {live} from '../live.js';
-import {changeButton, faultPlace, select, state, teach} from '../parts.js';
+import {live, showsPast} from '../live.js';
+import {changeButton, confirmOnce, faultPlace, select, state, teach} from '../parts.js';
 import {plot, plotGroup} from '../plot.js';
+import {retryAll} from '../retry.js';
 import {go, href} from '../route.js';
 
 const RANGES = [
@@ -101,7 +101,7 @@ export function open(page) {
             href: href(['queues']),
             series: [
                 {name: 'waiting', color: '--waiting'},
-                {name: 'dead', color: '--failed'},
+                {name: 'messages of queues', color: '--dim'},
             ],
             words: short,
             value: (s, i) => (i ? s.dead : s.queue),
@@ -119,16 +119,32 @@ export function open(page) {
     const at = h('span.dim', {role: 'status'}); // the time under the crosshair
     group.onpoint = t => text(at, t ? when(t) : '');
     const faults = faultPlace();
-    const retry = changeButton('Retry all dead work', () => faults.run(retryNow), {class: 'small', hidden: true});
+    const retry = changeButton('Retry all that failed', retryNow, {class: 'small', hidden: true});
+    const retried = h('span.dim', {role: 'status'});
+    // Of each kind: how many failed, and in which words.
+    const failures = () =>
+        [
+            ['work', counts.work?.wrong, 'dead unit of work', 'dead units of work'],
+            ['jobs', counts.jobs?.wrong, 'failed or expired job', 'failed or expired jobs'],
+            ['calls', counts.queues?.wrong, 'dead call', 'dead calls'],
+        ].filter(([, number]) => Number(number) > 0);
     async function retryNow() {
-        await retryDeadWork();
+        const failed = failures();
+        await confirmOnce({
+            title: 'Retry all that failed',
+            sentence:
+                `There are ${failed.map(([, ...words]) => plural(...words)).join(', ')}. ` +
+                'Dead work is claimed again, failed tasks of jobs are missing again, and calls are made again.',
+            words: 'Retry',
+            job: async () => text(retried, await retryAll(failed.map(([kind]) => kind))),
+        });
         await recount();
     }
     recount();
     replace(
         page.el,
         h('h1', 'Overview'),
-        h('div.bar', range, open, retry, at),
+        h('div.bar', range, open, retry, retried, at),
         faults.element,
         h(
             'div.plots',
@@ -138,7 +154,8 @@ export function open(page) {
         teach({CLI: 'quipu top', curl: `curl -s ${location.origin}/metrics`}),
     );
 
-    function ranked(title, section, things, words) {
+    // things: by name, or by id with what it is called.
+    function ranked(title, section, things, words, nameOf = name => name) {
         const all = Object.entries(things ?? {});
         const own = section === 'tables' ? all.filter(([name]) => isOwn(name)) : [];
         const rows = all.filter(one => !own.includes(one)).slice(0, 10);
@@ -150,7 +167,12 @@ export function open(page) {
                 ? h(
                       'ol',
                       rows.map(([name, one]) =>
-                          h('li', h('a', {href: href([section, name])}, name), ' ', h('span.dim', words(one))),
+                          h(
+                              'li',
+                              h('a', {href: href([section, name])}, nameOf(name, one)),
+                              ' ',
+                              h('span.dim', words(one)),
+                          ),
                       ),
                   )
                 : h('p.dim', 'nothing now'),
@@ -158,18 +180,18 @@ export function open(page) {
         );
     }
     // What is open, and what is wrong, each with the way to it.
-    function tellOpen(last) {
+    function tellOpen() {
         const wrong = [
             [counts.jobs?.wrong, ['failed or expired job'], href(['jobs'], {state: 'failed'})],
             [counts.triggers?.wrong, ['trigger with a problem', 'triggers with a problem'], href(['triggers'])],
             [counts.work?.wrong, ['dead unit of work', 'dead units of work'], href(['work'])],
-            [last.dead, ['dead call'], href(['queues'])],
+            [counts.queues?.wrong, ['dead call'], href(['queues'])],
         ].filter(([number]) => Number(number) > 0);
         const opened = [
             [counts.jobs?.open, 'open job', href(['jobs'])],
             [counts.groups?.open, 'open group', href(['groups'])],
         ].filter(([number]) => number !== undefined);
-        retry.hidden = !counts.work?.wrong;
+        retry.hidden = !failures().length;
         renew(
             open,
             opened.map(([number, words, target]) => [h('a', {href: target}, plural(number, words)), ' · ']),
@@ -182,10 +204,11 @@ export function open(page) {
         );
     }
     function draw() {
+        showsPast(Number(minutes) * 60e3);
         const to = live.samples.at(-1)?.t ?? Date.now();
         for (const one of plots) one.update(live.samples, to - Number(minutes) * 60e3, to);
         const last = live.samples.at(-1) ?? {};
-        tellOpen(last);
+        tellOpen();
         renew(
             busiest,
             ranked(
@@ -202,6 +225,19 @@ export function open(page) {
                 ]
                     .map(([n, words]) => `${short(n ?? 0)} ${words}`)
                     .join(', '),
+            ),
+            ranked(
+                'Busiest jobs',
+                'jobs',
+                last.jobs,
+                one => `${short(one.done)} done, ${short(one.failed)} failed a second`,
+            ),
+            ranked(
+                'Triggers that lag',
+                'triggers',
+                last.triggers,
+                one => duration(one.lagMs),
+                (id, one) => `${one.table} → ${one.function}`,
             ),
         );
     }

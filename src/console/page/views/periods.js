@@ -9,17 +9,21 @@ import {href} from '../route.js';
 
 const KINDS = {OPEN: 'waiting', CLOSING: 'running', DONE: 'ok'};
 const SHOWN = 100;
+const COUNTED = 3; // open buckets, the last ones, whose events are counted: the others' numbers are told
+
+const eventsOf = one => Number(one.count ?? 0);
+const countWords = one => `${count(one.count)}${one.hasMore ? '+' : ''}`;
 
 // Buckets on a line of time, each from its begin to its end, as high as they have events.
 function picture(name, buckets, chosen) {
-    const most = Math.max(1, ...buckets.map(one => Number(one.count ?? 0)));
+    const most = Math.max(1, ...buckets.map(eventsOf));
     const begin = one => Date.parse(one.bucket),
         end = one => Math.max(Date.parse(one.end ?? one.bucket), begin(one) + 1);
     const from = Math.min(...buckets.map(begin)),
         whole = Math.max(...buckets.map(end)) - from;
     const place = t => ((t - from) / whole) * 100;
     const bar = one => {
-        const high = Math.max(1, (Number(one.count ?? 0) / most) * 28);
+        const high = Math.max(1, (eventsOf(one) / most) * 28);
         return svg(
             'a',
             {href: href(['periods', name, one.bucket]), 'aria-label': words(one)},
@@ -35,7 +39,8 @@ function picture(name, buckets, chosen) {
             ),
         );
     };
-    const events = one => (one.count === undefined ? '' : `${plural(one.count, 'event')}, `);
+    const events = one =>
+        one.count === undefined ? '' : `${countWords(one)} ${eventsOf(one) === 1 ? 'event' : 'events'}, `;
     const words = one => `${when(one.bucket)}: ${events(one)}${one.state}`;
     return [
         svg(
@@ -87,6 +92,18 @@ export const open = patternView({
             handed = [], // the last buckets that were handed over
             from, // the page that they end in
             wasOpen = new Set();
+        // How many events an open bucket has is known when it is handed over; until then by what is in it.
+        async function countOpen(rows) {
+            await Promise.all(
+                rows.slice(-COUNTED).map(async row => {
+                    const path = at`/v1/periods/${name}/${row.bucket}`;
+                    const one = await request('GET', path, {signal: page.signal});
+                    row.state = one.state; // its time may be over
+                    row.count = one.count ?? one.events.length;
+                    row.hasMore = !!one.more;
+                }),
+            );
+        }
         // They come the oldest first, and older ones change no more: only the last page is asked for again.
         async function lastDone(isOpen) {
             const older = handed.filter(one => from !== undefined && one.bucket <= from);
@@ -118,7 +135,7 @@ export const open = patternView({
                 shell('quipu', 'period', 'add', name, '{"page":"/"}'),
             ]),
             columns: [
-                {title: 'Begins', cell: row => when(row.bucket), sort: row => row.bucket},
+                {title: 'Begins', cell: row => time(row.bucket), sort: row => row.bucket},
                 {
                     title: 'State',
                     cell: row => state(KINDS[row.state] ?? 'waiting', row.state),
@@ -126,8 +143,8 @@ export const open = patternView({
                 },
                 {
                     title: 'Events',
-                    cell: row => count(row.count), // counted when it is handed over
-                    sort: row => Number(row.count ?? 0),
+                    cell: countWords,
+                    sort: eventsOf,
                     right: true,
                 },
                 {title: 'Handed over', cell: row => since(row.done), sort: row => row.done ?? ''},
@@ -150,7 +167,9 @@ export const open = patternView({
             const one = await request('GET', at`/v1/periods/${name}/${bucket}`, {signal: page.signal});
             text(
                 heading,
-                `${when(one.bucket)} to ${when(one.end)} · ${one.state} · ${plural(one.count ?? 0, 'event')}`,
+                `${when(one.bucket)} to ${when(one.end)} · ${one.state} · ` +
+                    (one.more ? 'more than ' : '') +
+                    plural(one.count ?? one.events?.length ?? 0, 'event'),
             );
             heading.title = utc(one.bucket);
             events.update((one.events ?? []).slice(0, 1000));
@@ -170,6 +189,7 @@ export const open = patternView({
                 ]);
                 const path = `${at`/v1/periods/${name}/buckets`}?state=open`;
                 const open = await listed(path, 'buckets', {signal: page.signal});
+                await countOpen(open.rows);
                 const done = await lastDone(new Set(open.rows.map(one => one.bucket)));
                 const rows = [...new Map([...done, ...open.rows].map(one => [one.bucket, one])).values()]
                     .sort((a, b) => (a.bucket < b.bucket ? -1 : 1))

@@ -51,9 +51,10 @@ export function exporter({name, keys, load, prepared, columns}) {
     const kinds = {
         'JSON lines': () => run('jsonl', '', item => print(itemToPlain(item), 0)),
         'DynamoDB JSON lines': () => run('dynamodb.jsonl', '', item => print({Item: item}, 0)),
-        CSV: () => {
+        'CSV of the columns shown': () => {
+            const isKey = name => keys.some(key => key.name === name);
             const names = [...new Set([...keys.map(key => key.name), ...columns()])];
-            const line = item => names.map(one => csvCell(item[one])).join(',');
+            const line = item => names.map(one => csvCell(item[one], isKey(one))).join(',');
             return run('csv', names.map(quoted).join(',') + '\n', line);
         },
     };
@@ -69,10 +70,15 @@ function download(blob, name) {
     link.click();
     setTimeout(() => URL.revokeObjectURL(link.href), 60e3);
 }
+const MAY_BE_JSON = /^(-?\d|true$|false$|null$|[[{"])/;
 const quoted = words => (/[",\r\n]/.test(words) ? `"${words.replaceAll('"', '""')}"` : words);
-function csvCell(value) {
+// A text that would be read as something else, or as nothing, is written as JSON writes it. Keys have their type from
+// the table.
+function csvCell(value, isKey) {
     if (!value) return '';
-    if (value.S !== undefined) return quoted(value.S);
+    if (value.S !== undefined)
+        return quoted(!isKey && (value.S === '' || MAY_BE_JSON.test(value.S)) ? print(value.S, 0) : value.S);
+    if (isKey) return quoted(Object.values(value)[0]);
     return quoted(value.N ?? print(toPlain(value), 0));
 }
 
@@ -119,9 +125,7 @@ async function* csvRows(file, isStopped) {
         if (!row) continue;
         const cells = [];
         for (const match of row.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g))
-            cells.push(
-                match[1] !== undefined ? {words: match[1].replaceAll('""', '"'), isQuoted: true} : {words: match[2]},
-            );
+            cells.push(match[1]?.replaceAll('""', '"') ?? match[2]);
         yield cells;
     }
     if (open && !isStopped()) throw new Error('A quote is not closed.');
@@ -133,20 +137,20 @@ async function* csvItems(file, keys, isStopped) {
     for await (const cells of csvRows(file, isStopped)) {
         number++;
         if (!names) {
-            names = cells.map(cell => cell.words.trim());
+            names = cells.map(cell => cell.trim());
             continue;
         }
         if (cells.length > names.length) throw new Error(`Row ${count(number)} has more cells than the first one.`);
         const pairs = cells
             .map((cell, i) => [names[i], cell])
-            .filter(([, cell]) => cell.words !== '')
-            .map(([name, cell]) => [name, types[name] ? {[types[name]]: cell.words} : csvValue(cell)]);
+            .filter(([, cell]) => cell !== '')
+            .map(([name, cell]) => [name, types[name] ? {[types[name]]: cell} : csvValue(cell)]);
         yield {item: Object.fromEntries(pairs), number};
     }
 }
-// A number, true, false, null, a list or an object is one; all else is text.
-function csvValue({words}) {
-    if (/^(-?\d|true$|false$|null$|[[{])/.test(words))
+// A number, true, false, null, a list, an object or a text in JSON's quotes is one; all else is text.
+function csvValue(words) {
+    if (MAY_BE_JSON.test(words))
         try {
             return fromPlain(parse(words));
         } catch {

@@ -1,5 +1,5 @@
 import {LISTED_MOST, at, request} from '../api.js';
-import {retryDead} from '../deadwork.js';
+import {retryDead} from '../retry.js';
 import {h, renew} from '../dom.js';
 import {count} from '../format.js';
 import {operate, operationDialog, settingsDialog} from '../operation.js';
