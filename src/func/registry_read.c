@@ -27,7 +27,7 @@ static void read_files(struct registry *registry, struct function *function, con
     arn = document_text(&files, "Arn", scratch);
     at = document_text(&files, "LocalMountPath", scratch);
     function->files = files_folder(registry->func, arn, &function->arena);
-    function->files_at = arena_printf(&function->arena, "%.*s", SLICE_ARG(at));
+    function->files_at = arena_copy(&function->arena, at);
 }
 
 static void read_target(struct registry *registry, struct function *function, const struct document *document,
