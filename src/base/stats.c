@@ -26,6 +26,12 @@ void stats_put_head(struct buf *out, const char *name, const char *type, const c
     buf_printf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+void stats_put_number(struct buf *out, const char *name, const char *type, const char *help, uint64_t value)
+{
+    stats_put_head(out, name, type, help);
+    buf_printf(out, "%s %llu\n", name, (unsigned long long)value);
+}
+
 void histogram_put(struct buf *out, const char *name, const char *labels, const struct histogram *histogram,
                    double unit)
 {

@@ -30,6 +30,8 @@ void histogram_add(struct histogram *histogram, uint64_t value);
 uint64_t histogram_count(const struct histogram *histogram);
 /* The # HELP and # TYPE lines of a metric. */
 void stats_put_head(struct buf *out, const char *name, const char *type, const char *help);
+/* A metric that is one number. */
+void stats_put_number(struct buf *out, const char *name, const char *type, const char *help, uint64_t value);
 /* Prints buckets, sum and count. unit divides the values (1e6 turns microseconds into seconds); labels may be
  * "". */
 void histogram_put(struct buf *out, const char *name, const char *labels, const struct histogram *histogram,

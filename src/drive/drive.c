@@ -235,8 +235,7 @@ void drive_close(struct drive *drive)
 void drive_put_metrics(struct drive *drive, struct buf *out)
 {
 #define X(member, name, type, help)                                                                          \
-    stats_put_head(out, "quipu_drive_" name, type, help);                                                    \
-    buf_printf(out, "quipu_drive_" name " %llu\n", (unsigned long long)stats_read(&drive->member));
+    stats_put_number(out, "quipu_drive_" name, type, help, stats_read(&drive->member));
     DRIVE_COUNTS(X)
 #undef X
 }

@@ -44,26 +44,17 @@ static enum archive_end fail(struct unpacking *unpacking, enum archive_end end, 
 
 /* ---- names ---- */
 
-/* Takes the next component off the front; false at the end. */
-static bool take_component(struct slice *rest, struct slice *component)
-{
-    if (!rest->len) return false;
-    const char *slash = memchr(rest->data, '/', rest->len);
-    size_t len = slash ? (size_t)(slash - rest->data) : rest->len;
-    *component = (struct slice){rest->data, len};
-    *rest = slice_from(*rest, slash ? len + 1 : len);
-    return true;
-}
-
 bool archive_name_is_sound(struct slice name)
 {
-    struct slice rest = name, component;
+    struct slice rest = name;
     size_t depth = 0;
     if (!name.len || name.len >= PATH_MAX / 2 || memchr(name.data, 0, name.len)) return false;
-    while (take_component(&rest, &component))
+    while (rest.len) {
+        struct slice component = slice_cut(&rest, '/');
         if (++depth > LIMIT_CODE_DEPTH || !component.len || component.len > NAME_MAX ||
             slice_equal(component, SLICE("..")) || slice_equal(component, SLICE(".")))
             return false;
+    }
     return true;
 }
 
@@ -71,12 +62,12 @@ bool archive_name_is_sound(struct slice name)
  * down only, through real folders or through links that were checked the same way, so it stays inside. */
 bool archive_link_is_inside(struct slice name, struct slice target)
 {
-    struct slice component;
     size_t depth = 0;
     bool goes_down = false;
     if (!target.len || target.data[0] == '/' || memchr(target.data, 0, target.len)) return false;
     for (size_t i = 0; i < name.len; i++) depth += name.data[i] == '/';
-    while (take_component(&target, &component)) {
+    while (target.len) {
+        struct slice component = slice_cut(&target, '/');
         if (!component.len || slice_equal(component, SLICE("."))) continue;
         if (!slice_equal(component, SLICE(".."))) {
             goes_down = true;

@@ -175,7 +175,7 @@ static const char *wrapper_file(const struct function *function, struct slice wr
     const char *file = is_of_layer ? arena_printf(arena, "%.*s%.*s", SLICE_ARG(function->layers),
                                                   SLICE_ARG(slice_from(wrapper, 4)))
                                          .data
-                                   : arena_printf(arena, "%.*s", SLICE_ARG(wrapper)).data;
+                                   : arena_copy(arena, wrapper).data;
     errno = ENOENT;
     if (*file == '/' && is_file(file) && access(file, X_OK) == 0) return file;
     snprintf(error, error_len, "AWS_LAMBDA_EXEC_WRAPPER cannot be run: %.*s: %s", SLICE_ARG(wrapper),
@@ -220,7 +220,7 @@ static const char *const *interpreter_command(const struct language *language, c
 static bool folder_is_there(struct slice folder, bool is_unpacked, struct arena *arena, char *error,
                             size_t error_len)
 {
-    if (access(arena_printf(arena, "%.*s", SLICE_ARG(folder)).data, X_OK) == 0) return true;
+    if (access(arena_copy(arena, folder).data, X_OK) == 0) return true;
     snprintf(error, error_len, "The folder %.*s cannot be entered: %s%s", SLICE_ARG(folder), strerror(errno),
              is_unpacked ? "; the server unpacks it again when it is restarted" : "");
     return false;

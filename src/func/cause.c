@@ -23,9 +23,7 @@ struct lineage {
 static bool origin_take(struct slice *text, struct origin *out)
 {
     while (text->len) {
-        const char *comma = memchr(text->data, ',', text->len);
-        struct slice entry = {text->data, comma ? (size_t)(comma - text->data) : text->len};
-        *text = slice_from(*text, comma ? entry.len + 1 : entry.len);
+        struct slice entry = slice_cut(text, ',');
         const char *colon = entry.len ? memrchr(entry.data, ':', entry.len) : NULL;
         if (!colon || colon == entry.data) continue;
         size_t name_len = (size_t)(colon - entry.data);

@@ -112,10 +112,17 @@ typedef void lambda_put(struct buf *out, const struct request *request, const st
 /* Ends a change with request->part, as it is now. False: somebody else has deleted it, which is not answered yet. */
 bool lambda_show(struct request *request, struct change *change, lambda_put *put, int status);
 
-/* Answers with the part "alias:live", ... of the function. False: there is none, which is not answered yet. */
-bool lambda_get_part(struct request *request, const char *prefix, struct slice suffix, lambda_put *put);
-/* Adds its deletion to a change. False: there is none. */
-bool lambda_delete_part(struct change *change, const char *prefix, struct slice suffix);
+/* A kind of parts that are set, shown and deleted, each by its qualifier or name. */
+struct part_kind {
+    const char *prefix; /* "alias:" */
+    lambda_put *put;
+    bool (*missing)(const struct request *request); /* answers that there is none; false */
+};
+/* Each ends the request: with the part, with that of a change, with 204. */
+void lambda_get_part(struct request *request, const struct part_kind *kind, struct slice suffix);
+void lambda_change_part(struct request *request, const struct part_kind *kind, lambda_step *step,
+                        void *context, int status);
+void lambda_delete_part(struct request *request, const struct part_kind *kind);
 
 /* ---- lists ---- */
 

@@ -121,29 +121,28 @@ static enum step update_step(struct request *request, struct change *change, voi
     return alias_apply(request, change, &alias);
 }
 
-static void change_alias(struct request *request, lambda_step *step, int status)
+static bool answer_none(const struct request *request)
 {
-    struct change change;
-    if (lambda_change(request, step, NULL, &change) && !lambda_show(request, &change, put_alias, status))
-        lambda_missing(request, request->nodes[ALIAS_NAME].text); /* deleted by somebody else */
+    return answer_alias(request, 404, "ResourceNotFoundException", "Cannot find alias arn");
 }
+
+static const struct part_kind kind = {PART_ALIAS, put_alias, answer_none};
 
 OPERATION(create_alias, TARGET_WHOLE, ALIAS_CREATE)
 {
-    change_alias(request, create_step, 201);
+    lambda_change_part(request, &kind, create_step, NULL, 201);
 }
 
 OPERATION(update_alias, TARGET_WHOLE, ALIAS_UPDATE)
 {
-    change_alias(request, update_step, 200);
+    lambda_change_part(request, &kind, update_step, NULL, 200);
 }
 
 /* ---- GetAlias, DeleteAlias ---- */
 
 OPERATION(get_alias, TARGET_WHOLE, ALIAS_GET)
 {
-    if (!lambda_get_part(request, PART_ALIAS, request->nodes[ALIAS_NAME].text, put_alias))
-        answer_alias(request, 404, "ResourceNotFoundException", "Cannot find alias arn");
+    lambda_get_part(request, &kind, request->nodes[ALIAS_NAME].text);
 }
 
 static enum step delete_step(struct request *request, struct change *change, void *context)

@@ -236,25 +236,43 @@ bool lambda_show(struct request *request, struct change *change, lambda_put *put
     return is_there;
 }
 
-bool lambda_get_part(struct request *request, const char *prefix, struct slice suffix, lambda_put *put)
+void lambda_get_part(struct request *request, const struct part_kind *kind, struct slice suffix)
 {
     bool failed;
     request->entry = registry_look(request->func->registry, request->name, &failed);
-    const struct part *part = request->entry ? entry_part_of(request->entry, prefix, suffix) : NULL;
+    const struct part *part = request->entry ? entry_part_of(request->entry, kind->prefix, suffix) : NULL;
     if (part) {
-        put(request->call->reply, request, request->entry, part);
+        kind->put(request->call->reply, request, request->entry, part);
         lambda_done(request->call, 200);
     } else if (failed) {
         lambda_unavailable(request->call);
+    } else {
+        kind->missing(request);
     }
-    return part || failed;
 }
 
-bool lambda_delete_part(struct change *change, const char *prefix, struct slice suffix)
+void lambda_change_part(struct request *request, const struct part_kind *kind, lambda_step *step,
+                        void *context, int status)
 {
-    const struct part *part = change->before ? entry_part_of(change->before, prefix, suffix) : NULL;
-    if (part) change_delete(change, part->name);
-    return part != NULL;
+    struct change change;
+    if (lambda_change(request, step, context, &change) && !lambda_show(request, &change, kind->put, status))
+        kind->missing(request); /* deleted by somebody else */
+}
+
+static enum step delete_step(struct request *request, struct change *change, void *context)
+{
+    const struct part_kind *kind = context;
+    const struct part *part = NULL;
+    if (change->before) part = entry_part_of(change->before, kind->prefix, lambda_qualifier(request));
+    if (!part) return kind->missing(request);
+    change_delete(change, part->name);
+    return STEP_COMMIT;
+}
+
+void lambda_delete_part(struct request *request, const struct part_kind *kind)
+{
+    struct part_kind own = *kind;
+    lambda_change_quietly(request, delete_step, &own);
 }
 
 /* ---- lists ---- */

@@ -45,8 +45,7 @@ static bool is_folder(struct slice path, struct arena *arena)
 {
     struct stat stat_of_path;
     if (path.data[0] != '/' || memchr(path.data, 0, path.len)) return false;
-    return stat(arena_printf(arena, "%.*s", SLICE_ARG(path)).data, &stat_of_path) == 0 &&
-           S_ISDIR(stat_of_path.st_mode);
+    return stat(arena_copy(arena, path).data, &stat_of_path) == 0 && S_ISDIR(stat_of_path.st_mode);
 }
 
 static bool is_url(struct slice url)

@@ -114,7 +114,7 @@ static bool check_files(struct request *request, const struct shape_node *list)
     struct stat about;
     if (!list->present || !list->count) return true;
     struct slice arn = list->nodes[0].nodes[0].text;
-    const char *path = arena_printf(call->arena, "%.*s", SLICE_ARG(arn)).data;
+    const char *path = arena_copy(call->arena, arn).data;
     struct slice rest = arn, first = slice_cut(&rest, ':'), partition = slice_cut(&rest, ':');
     const char *name = strstr(path, ":access-point/fsap-");
     bool is_point = slice_equal(first, SLICE("arn")) && partition.len &&
@@ -327,8 +327,7 @@ static bool apply_logging(struct rest_call *call, const struct shape_node *node,
         return lambda_refuse(
             call, "ApplicationLogLevel and SystemLogLevel can only be set where LogFormat is JSON");
     for (uint32_t i = 0; i < given.count; i++)
-        document_set(&logging, arena_printf(arena, "%.*s", SLICE_ARG(given.members[i].name)).data,
-                     given.members[i].value, arena);
+        document_set(&logging, arena_copy(arena, given.members[i].name).data, given.members[i].value, arena);
     static const char *const levels[] = {"ApplicationLogLevel", "SystemLogLevel"};
     for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
         if (!is_json || !document_get(&logging, levels[i]).data)

@@ -122,7 +122,7 @@ static bool decode_time(struct decoder *decoder, struct shape_node *node, enum j
         fits = moment_parse(text, &node->integer) && node->integer >= 0;
     } else if (kind == JSON_NUMBER) {
         if (!json_number(&decoder->reader, &text)) return false;
-        double seconds = strtod(arena_printf(decoder->arena, "%.*s", SLICE_ARG(text)).data, NULL);
+        double seconds = strtod(arena_copy(decoder->arena, text).data, NULL);
         fits = seconds >= 0 && seconds < SECONDS_MAX;
         if (fits) node->integer = llround(seconds * 1000);
     }
@@ -147,7 +147,7 @@ static bool decode_value(struct decoder *decoder, const struct shape *shape, str
     case SHAPE_DOUBLE:
         if (kind != JSON_NUMBER) return mismatch(decoder, "a Double");
         if (!json_number(reader, &text)) return false;
-        node->real = strtod(arena_printf(decoder->arena, "%.*s", SLICE_ARG(text)).data, NULL);
+        node->real = strtod(arena_copy(decoder->arena, text).data, NULL);
         return true;
     case SHAPE_BOOL:
         node->truth = kind == JSON_TRUE;

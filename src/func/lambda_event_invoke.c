@@ -39,6 +39,8 @@ static void put_config(struct buf *out, const struct request *request, const str
     buf_byte(out, '}');
 }
 
+static const struct part_kind kind = {PART_ASYNC, put_config, answer_none};
+
 static const struct shape_node *destination_node(const struct shape_node *config, int when)
 {
     const struct shape_node *end = config->present ? &config->nodes[when] : NULL;
@@ -97,14 +99,11 @@ static enum step put_step(struct request *request, struct change *change, void *
 static void change_config(struct request *request, bool is_update)
 {
     const struct shape_node *nodes = request->nodes;
-    struct change change;
     if (!nodes[EVENT_RETRIES].present && !nodes[EVENT_AGE].present && !nodes[EVENT_DESTINATIONS].present)
         lambda_refuse(request->call,
                       "You must specify at least one of error handling or destination setting.");
-    else if (check_destination(request, ON_SUCCESS) && check_destination(request, ON_FAILURE) &&
-             lambda_change(request, put_step, &is_update, &change) &&
-             !lambda_show(request, &change, put_config, 200))
-        answer_none(request); /* deleted by somebody else */
+    else if (check_destination(request, ON_SUCCESS) && check_destination(request, ON_FAILURE))
+        lambda_change_part(request, &kind, put_step, &is_update, 200);
 }
 
 OPERATION(put_event_invoke, TARGET_QUALIFIED, EVENT_PUT)
@@ -121,19 +120,12 @@ OPERATION(update_event_invoke, TARGET_QUALIFIED, EVENT_PUT)
 
 OPERATION(get_event_invoke, TARGET_QUALIFIED, EVENT_GET)
 {
-    if (!lambda_get_part(request, PART_ASYNC, lambda_qualifier(request), put_config)) answer_none(request);
-}
-
-static enum step delete_step(struct request *request, struct change *change, void *context)
-{
-    (void)context;
-    if (!lambda_delete_part(change, PART_ASYNC, lambda_qualifier(request))) return answer_none(request);
-    return STEP_COMMIT;
+    lambda_get_part(request, &kind, lambda_qualifier(request));
 }
 
 OPERATION(delete_event_invoke, TARGET_QUALIFIED, EVENT_GET)
 {
-    lambda_change_quietly(request, delete_step, NULL);
+    lambda_delete_part(request, &kind);
 }
 
 /* ---- ListFunctionEventInvokeConfigs ---- */

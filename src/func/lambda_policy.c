@@ -155,7 +155,7 @@ static enum step add_step(struct request *request, struct change *change, void *
     const struct part *part = entry_part_of(change->before, PART_POLICY, lambda_qualifier(request));
     if (!policy_revision_fits(request->call, &request->nodes[ADD_REVISION], part)) return STEP_ANSWERED;
     if (part) statements = document_object(&part->document, "Statements", request->arena);
-    const char *id = arena_printf(request->arena, "%.*s", SLICE_ARG(request->nodes[ADD_STATEMENT].text)).data;
+    const char *id = arena_copy(request->arena, request->nodes[ADD_STATEMENT].text).data;
     if (document_get(&statements, id).data)
         return lambda_error(
             request->call, 409, "ResourceConflictException",
@@ -206,7 +206,7 @@ static enum step remove_step(struct request *request, struct change *change, voi
                             "No policy is associated with the given resource.");
     if (!policy_revision_fits(call, &request->nodes[REMOVE_REVISION], part)) return STEP_ANSWERED;
     struct document statements = document_object(&part->document, "Statements", call->arena);
-    const char *id = arena_printf(call->arena, "%.*s", SLICE_ARG(request->nodes[REMOVE_STATEMENT].text)).data;
+    const char *id = arena_copy(call->arena, request->nodes[REMOVE_STATEMENT].text).data;
     if (!document_get(&statements, id).data)
         return lambda_error(call, 404, "ResourceNotFoundException",
                             "Statement %s is not found in resource policy.", id);

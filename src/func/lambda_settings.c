@@ -141,11 +141,10 @@ static enum step tag_step(struct request *request, struct change *change, void *
     if (!change->before) return lambda_missing(request, SLICE_NONE);
     struct document tags = document_object(&change->head, "Tags", arena);
     for (uint32_t i = 0; tagging->tags && i < tagging->tags->count; i++)
-        document_set(&tags, arena_printf(arena, "%.*s", SLICE_ARG(tagging->tags->keys[i])).data,
+        document_set(&tags, arena_copy(arena, tagging->tags->keys[i]).data,
                      node_json(&tagging->tags->nodes[i], arena), arena);
     for (uint32_t i = 0; tagging->keys && i < tagging->keys->count; i++)
-        document_set(&tags, arena_printf(arena, "%.*s", SLICE_ARG(tagging->keys->nodes[i].text)).data,
-                     SLICE_NONE, arena);
+        document_set(&tags, arena_copy(arena, tagging->keys->nodes[i].text).data, SLICE_NONE, arena);
     if (tags.count > LIMIT_TAGS)
         return lambda_refuse(request->call, "Number of tags exceeds resource tag limit.");
     document_set(&change->head, "Tags", tags.count ? document_json(&tags, arena) : SLICE_NONE, arena);

@@ -76,6 +76,8 @@ static void put_config(struct buf *out, const struct request *request, const str
     buf_byte(out, '}');
 }
 
+static const struct part_kind kind = {PART_URL, put_config, answer_none};
+
 /* ---- CreateFunctionUrlConfig, UpdateFunctionUrlConfig ---- */
 
 static struct slice new_id(struct request *request)
@@ -166,41 +168,26 @@ static enum step update_step(struct request *request, struct change *change, voi
     return url_apply(request, change, &config);
 }
 
-static void change_url(struct request *request, lambda_step *step, int status)
-{
-    struct change change;
-    if (!cors_is_valid(request)) return;
-    if (lambda_change(request, step, NULL, &change) && !lambda_show(request, &change, put_config, status))
-        answer_none(request); /* deleted by somebody else */
-}
-
 OPERATION(create_url, TARGET_QUALIFIED, URL_CREATE)
 {
-    change_url(request, create_step, 201);
+    if (cors_is_valid(request)) lambda_change_part(request, &kind, create_step, NULL, 201);
 }
 
 OPERATION(update_url, TARGET_QUALIFIED, URL_UPDATE)
 {
-    change_url(request, update_step, 200);
+    if (cors_is_valid(request)) lambda_change_part(request, &kind, update_step, NULL, 200);
 }
 
 /* ---- GetFunctionUrlConfig, DeleteFunctionUrlConfig ---- */
 
 OPERATION(get_url, TARGET_QUALIFIED, URL_GET)
 {
-    if (!lambda_get_part(request, PART_URL, lambda_qualifier(request), put_config)) answer_none(request);
-}
-
-static enum step delete_step(struct request *request, struct change *change, void *context)
-{
-    (void)context;
-    if (!lambda_delete_part(change, PART_URL, lambda_qualifier(request))) return answer_none(request);
-    return STEP_COMMIT;
+    lambda_get_part(request, &kind, lambda_qualifier(request));
 }
 
 OPERATION(delete_url, TARGET_QUALIFIED, URL_GET)
 {
-    lambda_change_quietly(request, delete_step, NULL);
+    lambda_delete_part(request, &kind);
 }
 
 /* ---- ListFunctionUrlConfigs ---- */

@@ -76,10 +76,8 @@ static struct function **group_find(struct asked *asked, uint32_t *count)
     /* A name, or arn:aws:logs:REGION:ACCOUNT:log-group:NAME[:*]. */
     struct slice name = text_of(asked, "logGroupName");
     if (!name.len) name = text_of(asked, "logGroupIdentifier");
-    for (int i = 0; i < 6 && slice_starts(name, i ? SLICE("") : SLICE("arn:")); i++) {
-        const char *colon = memchr(name.data, ':', name.len);
-        if (colon) name = slice_from(name, (size_t)(colon + 1 - name.data));
-    }
+    bool is_arn = slice_starts(name, SLICE("arn:"));
+    for (int i = 0; i < 6 && is_arn && slice_contains(name, SLICE(":")); i++) slice_cut(&name, ':');
     if (name.len > 2 && memcmp(name.data + name.len - 2, ":*", 2) == 0) name.len -= 2;
     asked->group = name;
     if (!asked->group.len) {
@@ -194,11 +192,9 @@ static const char *pattern_parse(struct slice text, struct words *out)
         }
         bool is_quoted = text.len && text.data[0] == '"';
         if (is_quoted) text = slice_from(text, 1);
-        const char *end = text.len ? memchr(text.data, is_quoted ? '"' : ' ', text.len) : NULL;
-        if (is_quoted && !end) return "Invalid filter pattern: a quote is not closed";
-        size_t len = end ? (size_t)(end - text.data) : text.len;
-        word.text = (struct slice){text.data, len};
-        text = slice_from(text, end ? len + 1 : len);
+        if (is_quoted && !slice_contains(text, SLICE("\"")))
+            return "Invalid filter pattern: a quote is not closed";
+        word.text = slice_cut(&text, is_quoted ? '"' : ' ');
         if (out->count == WORDS_MAX) return "Invalid filter pattern: too many words";
         if (word.text.len) out->words[out->count++] = word;
     }
@@ -296,13 +292,9 @@ static uint64_t search_run(struct search *search, uint64_t position, bool *has_m
 /* "FUNCTION/POSITION" */
 static uint64_t token_parse(struct slice token, struct slice *name)
 {
-    const char *slash = token.len ? memchr(token.data, '/', token.len) : NULL;
     unsigned long long position = 0;
-    *name = SLICE_NONE;
-    if (!slash ||
-        !slice_to_u64(slice_from(token, (size_t)(slash + 1 - token.data)), UINT64_MAX - 1, &position))
-        return 0;
-    *name = (struct slice){token.data, (size_t)(slash - token.data)};
+    *name = slice_cut(&token, '/');
+    if (!slice_to_u64(token, UINT64_MAX - 1, &position)) *name = SLICE_NONE;
     return position;
 }
 

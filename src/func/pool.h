@@ -142,9 +142,20 @@ struct group {
     struct watched_folder *folder; /* NULL: not watched */
 };
 
+/* Member of struct pool_stats, which names the metric, too; help. */
+#define POOL_COUNTERS(X)                                                                                     \
+    X(timeouts, "Invocations that took too long.")                                                           \
+    X(starts, "Processes that were started.")                                                                \
+    X(failed_starts, "Processes that never asked for an event.")                                             \
+    X(evictions, "Idle processes that made room for others.")                                                \
+    X(reloads, "Changes of folders that are run in place.")                                                  \
+    X(refused_connections, "Connections to a process's port that were not its own.")
+
 struct pool_stats {
-    _Atomic uint64_t ends[INVOCATION_REFUSED + 1], timeouts, starts, failed_starts, evictions, reloads,
-        refused_connections;
+    _Atomic uint64_t ends[INVOCATION_REFUSED + 1];
+#define COUNTER(member, help) _Atomic uint64_t member;
+    POOL_COUNTERS(COUNTER)
+#undef COUNTER
     struct histogram duration_us, init_us, handover_us;
 };
 

@@ -84,7 +84,7 @@ static void instance_run_process(struct instance *instance, const char *const *a
     const struct function *function = instance->function;
     struct sandbox_program program = {
         .arguments = arguments,
-        .folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data,
+        .folder = arena_copy(arena, function->folder).data,
         .memory_bytes = (uint64_t)function->memory_mb << 20,
         .output = voice_output,
         .ended = instance_ended,
@@ -121,8 +121,8 @@ static bool start_cancelled(struct instance *instance)
 static enum invocation_end end_without_command(const struct function *function, struct arena *arena)
 {
     bool is_its_own = !runtime_is_concurrent(function->runtime) && !function->in_place;
-    const char *folder = arena_printf(arena, "%.*s", SLICE_ARG(function->folder)).data;
-    const char *layers = arena_printf(arena, "%.*s", SLICE_ARG(function->layers)).data;
+    const char *folder = arena_copy(arena, function->folder).data;
+    const char *layers = arena_copy(arena, function->layers).data;
     bool is_there = access(folder, X_OK) == 0 && (!*layers || access(layers, X_OK) == 0);
     return is_its_own && is_there ? INVOCATION_FAILED : INVOCATION_REFUSED;
 }

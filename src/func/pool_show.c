@@ -305,12 +305,6 @@ void pool_put_processes(struct pool *pool, struct slice name, struct buf *out)
     compose(out, "],'Waiting':%d}\n", waiting);
 }
 
-static void put_counter(struct buf *out, const char *name, const char *help, const _Atomic uint64_t *counter)
-{
-    stats_put_head(out, name, "counter", help);
-    buf_printf(out, "%s %llu\n", name, (unsigned long long)stats_read(counter));
-}
-
 static void put_histogram(struct buf *out, const char *name, const char *help,
                           const struct histogram *histogram)
 {
@@ -326,16 +320,10 @@ void pool_put_metrics(struct pool *pool, struct buf *out)
     for (size_t i = 0; i <= INVOCATION_REFUSED; i++)
         buf_printf(out, "quipu_function_invocations_total{end=\"%s\"} %llu\n", end_names[i],
                    (unsigned long long)stats_read(&stats->ends[i]));
-    put_counter(out, "quipu_function_timeouts_total", "Invocations that took too long.", &stats->timeouts);
-    put_counter(out, "quipu_function_starts_total", "Processes that were started.", &stats->starts);
-    put_counter(out, "quipu_function_failed_starts_total", "Processes that never asked for an event.",
-                &stats->failed_starts);
-    put_counter(out, "quipu_function_evictions_total", "Idle processes that made room for others.",
-                &stats->evictions);
-    put_counter(out, "quipu_function_reloads_total", "Changes of folders that are run in place.",
-                &stats->reloads);
-    put_counter(out, "quipu_function_refused_connections_total",
-                "Connections to a process's port that were not its own.", &stats->refused_connections);
+#define PUT(member, help)                                                                                    \
+    stats_put_number(out, "quipu_function_" #member "_total", "counter", help, stats_read(&stats->member));
+    POOL_COUNTERS(PUT)
+#undef PUT
     unsigned counts[STATES] = {0};
     pool_lock(pool);
     ring_each(struct instance, instance, all, &pool->instances) counts[instance->state]++;

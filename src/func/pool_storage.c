@@ -82,7 +82,7 @@ static void choose_opt(struct instance *instance, struct sandbox_program *progra
     bool is_wrapped = function_variable(instance->function, SLICE(WRAPPER_VARIABLE)).len != 0;
     if (can_mount && !program_needs(func, program, "/opt") &&
         !(is_ours && is_script_naming(program->arguments[is_wrapped], "/opt/"))) {
-        program->opt = arena_printf(arena, "%.*s", SLICE_ARG(instance->function->layers)).data;
+        program->opt = arena_copy(arena, instance->function->layers).data;
         say_once(pool, &pool->has_said_opt, "functions find their layers at /opt");
         return;
     }
@@ -97,7 +97,7 @@ struct slice files_folder(const struct func *func, struct slice arn, struct aren
 {
     char absolute[PATH_MAX];
     const char *slash = arn.len ? memrchr(arn.data, '/', arn.len) : NULL;
-    if (arn.len && arn.data[0] == '/') return arena_printf(arena, "%.*s", SLICE_ARG(arn));
+    if (arn.len && arn.data[0] == '/') return arena_copy(arena, arn);
     if (!slash || !realpath(func->options.folder, absolute)) return SLICE_NONE;
     struct slice name = slice_from(arn, (size_t)(slash + 1 - arn.data));
     return arena_printf(arena, "%s/files/%.*s", absolute, SLICE_ARG(name));

@@ -3,12 +3,11 @@
  * Below the top, node_modules, .git and __pycache__ are passed over: they are large, and the last is written
  * by the function's own interpreter. The number of folders is bounded; in what lies beyond, changes are not
  * seen. All of it happens on the pool's thread. */
-#include <dirent.h>
 #include <errno.h>
+#include <fts.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fail.h"
@@ -96,56 +95,25 @@ void watcher_remove(struct watcher *watcher, struct group *group)
 
 static bool is_passed_over(const char *name)
 {
-    return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "node_modules") == 0 ||
-           strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0;
+    return strcmp(name, "node_modules") == 0 || strcmp(name, ".git") == 0 || strcmp(name, "__pycache__") == 0;
 }
 
-static void watch_tree(struct watcher *watcher, struct watched_folder *folder, const char *path,
-                       unsigned depth);
-
-static bool is_directory(const char *parent, const struct dirent *entry)
+/* False: it is not to be gone into. The same directory may come again, by another group or an event that overtook the
+ * walk. */
+static bool directory_add(struct watcher *watcher, struct watched_folder *folder, const char *path,
+                          unsigned depth)
 {
-    if (entry->d_type != DT_UNKNOWN) return entry->d_type == DT_DIR;
-    char path[4096];
-    struct stat status;
-    int len = snprintf(path, sizeof path, "%s/%s", parent, entry->d_name);
-    return len > 0 && len < (int)sizeof path && lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-static void watch_below(struct watcher *watcher, struct watched_folder *folder, const char *path,
-                        unsigned depth)
-{
-    DIR *stream = opendir(path);
-    struct dirent *entry;
-    if (!stream) return;
-    while ((entry = readdir(stream))) {
-        char child[4096];
-        if (is_passed_over(entry->d_name) || !is_directory(path, entry)) continue;
-        int len = snprintf(child, sizeof child, "%s/%s", path, entry->d_name);
-        if (len > 0 && len < (int)sizeof child) watch_tree(watcher, folder, child, depth + 1);
-    }
-    closedir(stream);
-}
-
-/* The same directory may come again, by another group or an event that overtook the walk. */
-static bool folder_has(const struct watched_folder *folder, int descriptor)
-{
-    ring_each(struct directory, directory, of_folder,
-              &folder->directories) if (directory->descriptor == descriptor) return true;
-    return false;
-}
-
-static void watch_tree(struct watcher *watcher, struct watched_folder *folder, const char *path,
-                       unsigned depth)
-{
-    if (depth > DEPTH_MAX) return;
     if (watcher->directory_count == LIMIT_WATCHED_DIRECTORIES) {
         if (!watcher->is_full) log_line("too many folders to watch for changes; %s and others are not", path);
         watcher->is_full = true;
-        return;
+        return false;
     }
     int descriptor = inotify_add_watch(watcher->fd, path, WATCHED_EVENTS);
-    if (descriptor < 0 || folder_has(folder, descriptor)) return;
+    if (descriptor < 0) return false;
+    ring_each(struct directory, known, of_folder, &folder->directories)
+    {
+        if (known->descriptor == descriptor) return false;
+    }
     size_t len = strlen(path);
     struct directory *directory = must_zero(1, sizeof *directory + len + 1);
     directory->folder = folder;
@@ -155,7 +123,21 @@ static void watch_tree(struct watcher *watcher, struct watched_folder *folder, c
     ring_append(&watcher->directories, &directory->all);
     ring_append(&folder->directories, &directory->of_folder);
     watcher->directory_count++;
-    watch_below(watcher, folder, path, depth);
+    return true;
+}
+
+/* Each directory is watched before it is read, so that nothing is made in between unseen. */
+static void watch_tree(struct watcher *watcher, struct watched_folder *folder, char *path, unsigned depth)
+{
+    FTS *tree = fts_open((char *const[]){path, NULL}, FTS_PHYSICAL | FTS_COMFOLLOW | FTS_NOCHDIR, NULL);
+    for (FTSENT *file; tree && (file = fts_read(tree));) {
+        if (file->fts_info != FTS_D) continue;
+        unsigned level = depth + (unsigned)file->fts_level;
+        bool is_left_out = level > DEPTH_MAX || (file->fts_level > 0 && is_passed_over(file->fts_name));
+        if (is_left_out || !directory_add(watcher, folder, file->fts_path, level))
+            fts_set(tree, file, FTS_SKIP);
+    }
+    if (tree) fts_close(tree);
 }
 
 void watcher_add(struct watcher *watcher, struct group *group)

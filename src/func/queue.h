@@ -119,19 +119,20 @@ size_t queue_part_len(struct slice rest);
  * is part 0. */
 unsigned queue_put_members(struct queue *queue, const struct func_call *call, struct buf *members,
                            size_t *first);
-void call_put_load(const struct async_call *call, struct buf *out);
+/* Requests, in the call's arena: */
+struct slice call_load(const struct async_call *call);
+struct slice call_claim(const struct async_call *call, int64_t now_ms);
+struct slice call_renewal(const struct async_call *call, int64_t now_ms);
+struct slice call_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms);
+/* Keeps what is about to be written, on the condition of its fence. */
+struct slice call_outcome(const struct async_call *call, struct slice effects, struct slice told);
+/* Actions that end it, on the condition of its fence: it is removed, or becomes a tombstone. */
+struct slice call_removal(const struct async_call *call);
+struct slice call_tombstone(const struct async_call *call, const char *condition, bool is_listed);
+/* Those that remove its further parts. */
+struct slice call_part_removals(const struct async_call *call);
 /* False when the reply has no such call (any more). */
 bool call_read(struct async_call *call, struct slice reply);
-void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out);
-void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out);
-void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out);
-/* Keeps what is about to be written, on the condition of its fence. */
-void call_put_outcome(const struct async_call *call, struct slice effects, struct slice told, struct buf *out);
-/* Actions that end it, on the condition of its fence: it is removed, or becomes a tombstone. */
-void call_put_removal(const struct async_call *call, struct buf *out);
-void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out);
-/* Members that remove its further parts. */
-void call_put_part_removals(const struct async_call *call, struct buf *members);
 void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out);
 /* Whose a call is at a moment; of one that a server before this one held on the same data: this one's. */
 enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,

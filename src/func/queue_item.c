@@ -128,58 +128,58 @@ unsigned queue_put_members(struct queue *queue, const struct func_call *call, st
 /* ---- changing ---- */
 
 /* As it was read: else somebody else was quicker. */
-void call_put_claim(const struct async_call *call, int64_t now_ms, struct buf *out)
+struct slice call_claim(const struct async_call *call, int64_t now_ms)
 {
-    compose(out,
-            "{" KEY ",'UpdateExpression':'SET " HOLD_TAKE
-            "','ConditionExpression':'#fence = :fence and " HOLD_FREE_OR_MINE
-            "',%#,'ExpressionAttributeValues':{':fence':%N,':zero':{'N':'0'},':one':{'N':'1'},"
-            "':now':%N,':owner':%S,':until':%N}}",
-            KEY_OF(call, 0), (int64_t)call->fence, now_ms, slice_of(call->queue->me),
-            lease_until_ms(call->queue, now_ms));
+    return compose_in(call->arena,
+                      "{" KEY ",'UpdateExpression':'SET " HOLD_TAKE
+                      "','ConditionExpression':'#fence = :fence and " HOLD_FREE_OR_MINE
+                      "',%#,'ExpressionAttributeValues':{':fence':%N,':zero':{'N':'0'},':one':{'N':'1'},"
+                      "':now':%N,':owner':%S,':until':%N}}",
+                      KEY_OF(call, 0), (int64_t)call->fence, now_ms, slice_of(call->queue->me),
+                      lease_until_ms(call->queue, now_ms));
 }
 
-void call_put_renewal(const struct async_call *call, int64_t now_ms, struct buf *out)
+struct slice call_renewal(const struct async_call *call, int64_t now_ms)
 {
-    compose(out,
-            "{" KEY ",'UpdateExpression':'SET #until = :until','ConditionExpression':'" HOLD_ACT "',%#,"
-            "'ExpressionAttributeValues':{':fence':%N,':until':%N}}",
-            KEY_OF(call, 0), (int64_t)call->fence, lease_until_ms(call->queue, now_ms));
+    return compose_in(call->arena,
+                      "{" KEY ",'UpdateExpression':'SET #until = :until','ConditionExpression':'" HOLD_ACT
+                      "',%#,'ExpressionAttributeValues':{':fence':%N,':until':%N}}",
+                      KEY_OF(call, 0), (int64_t)call->fence, lease_until_ms(call->queue, now_ms));
 }
 
-void call_put_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms, struct buf *out)
+struct slice call_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms)
 {
-    compose(
-        out,
+    return compose_in(
+        call->arena,
         "{" KEY ",'UpdateExpression':'SET #attempts = :a, #due = :d REMOVE #owner, #until, #effects, #told',"
         "'ConditionExpression':'" HOLD_ACT "',%#,'ExpressionAttributeValues':{':fence':%N,':a':%N,':d':%N}}",
         KEY_OF(call, 0), (int64_t)call->fence, (int64_t)attempts, due_ms);
 }
 
-void call_put_outcome(const struct async_call *call, struct slice effects, struct slice told, struct buf *out)
+struct slice call_outcome(const struct async_call *call, struct slice effects, struct slice told)
 {
-    compose(out,
-            "{" KEY ",'UpdateExpression':'SET #effects = :e, #told = :t','ConditionExpression':'" HOLD_ACT
-            "',%#,"
-            "'ExpressionAttributeValues':{':fence':%N,':e':%S,':t':%S}}",
-            KEY_OF(call, 0), (int64_t)call->fence, effects, told);
+    return compose_in(call->arena,
+                      "{" KEY ",'UpdateExpression':'SET #effects = :e, #told = :t',"
+                      "'ConditionExpression':'" HOLD_ACT
+                      "',%#,'ExpressionAttributeValues':{':fence':%N,':e':%S,':t':%S}}",
+                      KEY_OF(call, 0), (int64_t)call->fence, effects, told);
 }
 
-void call_put_removal(const struct async_call *call, struct buf *out)
+struct slice call_removal(const struct async_call *call)
 {
-    compose(out,
-            "{'Delete':{" KEY ",'ConditionExpression':'" HOLD_ACT "',%#,"
-            "'ExpressionAttributeValues':{':fence':%N}}}",
-            KEY_OF(call, 0), (int64_t)call->fence);
+    return compose_in(call->arena,
+                      "{'Delete':{" KEY ",'ConditionExpression':'" HOLD_ACT "',%#,"
+                      "'ExpressionAttributeValues':{':fence':%N}}}",
+                      KEY_OF(call, 0), (int64_t)call->fence);
 }
 
 /* Whoever has read the call before cannot claim the tombstone: its fence is another. It stays in the index of open ones
  * while there are further parts. */
-void call_put_tombstone(const struct async_call *call, const char *condition, bool is_listed, struct buf *out)
+struct slice call_tombstone(const struct async_call *call, const char *condition, bool is_listed)
 {
     int64_t now_ms = queue_now_ms(call->queue);
-    compose(
-        out,
+    return compose_in(
+        call->arena,
         "{'Update':{" KEY
         ",'UpdateExpression':'SET #ended = :now, #expires = :expires, #fence = :fence + :one "
         "REMOVE #function, #payload, #cause, #failure, #accepted, #due, #attempts, #owner, #until, #effects, "
@@ -190,21 +190,24 @@ void call_put_tombstone(const struct async_call *call, const char *condition, bo
         (now_ms + QUEUE_TOMBSTONE_MS) / 1000, (int64_t)call->fence);
 }
 
-void call_put_part_removals(const struct async_call *call, struct buf *members)
+struct slice call_part_removals(const struct async_call *call)
 {
+    struct buf members = {0};
     for (unsigned part = 1; part < call->parts; part++)
-        compose(members, "%r{'Delete':{" KEY "}}", part > 1 ? SLICE(",") : SLICE_NONE, KEY_OF(call, part));
+        compose(&members, "%,{'Delete':{" KEY "}}", KEY_OF(call, part));
+    return arena_take(call->arena, &members);
 }
 
 /* ---- reading ---- */
 
 /* Always all parts that there can be: those that are not there are simply not answered. */
-void call_put_load(const struct async_call *call, struct buf *out)
+struct slice call_load(const struct async_call *call)
 {
-    compose(out, "{'RequestItems':{%s:{'ConsistentRead':true,'Keys':[", call->queue->table);
+    struct buf keys = {0};
     for (unsigned part = 0; part <= QUEUE_PARTS; part++)
-        compose(out, "%r{'id':%S,'part':%N}", part ? SLICE(",") : SLICE_NONE, call->id, (int64_t)part);
-    buf_text(out, "]}}}");
+        compose(&keys, "%,{'id':%S,'part':%N}", call->id, (int64_t)part);
+    return compose_in(call->arena, "{'RequestItems':{%s:{'ConsistentRead':true,'Keys':[%A]}}}",
+                      call->queue->table, arena_take(call->arena, &keys));
 }
 
 static bool payload_join(struct async_call *call, const struct slice *payloads)
@@ -231,8 +234,8 @@ bool call_read(struct async_call *call, struct slice reply)
     struct arena *arena = call->arena;
     struct slice item, at[sizeof names / sizeof *names], payloads[QUEUE_PARTS + 1] = {0};
     bool has_first = false;
-    struct slice table = arena_printf(arena, "%.*s", SLICE_ARG(call->queue->table));
-    raw_each (arena, raw_member(arena, raw_member(arena, reply, "Responses"), table.data), &item) {
+    const char *table = call->queue->table.data;
+    raw_each (arena, raw_member(arena, raw_member(arena, reply, "Responses"), table), &item) {
         raw_pick(arena, item, names, at, sizeof names / sizeof *names);
         int64_t part = attribute_int(arena, at[0], -1);
         if (part < 0 || part > QUEUE_PARTS) continue;

@@ -111,11 +111,8 @@ static void put_telling(void *argument)
  * that cannot be done with now is found again. */
 static int64_t call_bury(struct async_call *call)
 {
-    struct buf parts = {0}, tombstone = {0};
-    call_put_part_removals(call, &parts);
-    call_put_tombstone(call, "attribute_exists(ended)", false, &tombstone);
-    task_commit(&(struct task_commit){.anchor = arena_take(call->arena, &tombstone),
-                                      .children = arena_take(call->arena, &parts)});
+    task_commit(&(struct task_commit){.anchor = call_tombstone(call, "attribute_exists(ended)", false),
+                                      .children = call_part_removals(call)});
     return QUEUE_OVER;
 }
 
@@ -128,19 +125,16 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
 {
     struct queue *queue = call->queue;
     struct slice name, qualifier;
-    struct buf anchor = {0}, tombstone = {0}, parts = {0}, children = {0};
+    struct buf children = {0};
     bool has_transactions = task_has_transactions();
     bool is_repeatable = effects.len && call->invocation.is_repeatable; /* then they are children */
-    call_put_removal(call, &anchor);
-    call_put_tombstone(call, HOLD_ACT, call->parts > 1, &tombstone);
-    if (has_transactions) call_put_part_removals(call, &parts);
     if (is_repeatable) buf_slice(&children, effects);
     if (is_repeatable && told.len) buf_byte(&children, ',');
     buf_slice(&children, told);
-    struct task_commit commit = {.anchor = arena_take(call->arena, &anchor),
-                                 .tombstone = arena_take(call->arena, &tombstone),
+    struct task_commit commit = {.anchor = call_removal(call),
+                                 .tombstone = call_tombstone(call, HOLD_ACT, call->parts > 1),
                                  .children = arena_take(call->arena, &children),
-                                 .removals = arena_take(call->arena, &parts),
+                                 .removals = has_transactions ? call_part_removals(call) : SLICE_NONE,
                                  .effects = is_repeatable ? SLICE_NONE : effects,
                                  .source = call->id,
                                  .marker = SLICE("end"),
@@ -186,13 +180,12 @@ static int64_t call_end(struct async_call *call, const char *condition, struct s
     if (destination.len) task_outside(put_telling, &telling); /* it looks into tables */
     struct slice told = telling.members;
     bool is_kept = (told.len || (effects.len && !call->invocation.is_repeatable)) && !task_has_transactions();
+    struct slice outcome = SLICE_NONE;
+    if (is_kept) outcome = call_outcome(call, call->invocation.is_repeatable ? SLICE_NONE : effects, told);
     while (is_kept) {
-        struct task_call *write = task_call_new("UpdateItem");
-        call_put_outcome(call, call->invocation.is_repeatable ? SLICE_NONE : effects, told,
-                         task_call_request(write));
-        struct task_reply reply = task_send(write);
-        if (reply.fault == DYNAMO_CONDITION) return QUEUE_OVER;
-        if (!dynamo_fault_may_pass(reply.fault)) break;
+        enum dynamo_fault fault = task_request("UpdateItem", outcome).fault;
+        if (fault == DYNAMO_CONDITION) return QUEUE_OVER;
+        if (!dynamo_fault_may_pass(fault)) break;
         if (call->queue->is_stopping) return queue_now_ms(call->queue);
         task_pause_us(QUEUE_WRITE_AGAIN_MS * 1000);
     }
@@ -201,11 +194,9 @@ static int64_t call_end(struct async_call *call, const char *condition, struct s
 
 /* ---- another attempt ---- */
 
-static int64_t call_retry(struct async_call *call, uint32_t attempts, int64_t due_ms)
+static int64_t call_again(struct async_call *call, uint32_t attempts, int64_t due_ms)
 {
-    struct task_call *write = task_call_new("UpdateItem");
-    call_put_retry(call, attempts, due_ms, task_call_request(write));
-    switch (task_send(write).fault) {
+    switch (task_request("UpdateItem", call_retry(call, attempts, due_ms)).fault) {
     case DYNAMO_FINE: return due_ms;
     case DYNAMO_CONDITION: return QUEUE_OVER;
     default: return queue_now_ms(call->queue) + QUEUE_WRITE_AGAIN_MS; /* as if it had not been run */
@@ -222,7 +213,7 @@ static int64_t call_failed(struct async_call *call)
     if (due_ms - call->accepted_ms > call->settings.age_max_ms) /* its last answer can still be told */
         return call_end(call, "EventAgeExceeded", call->settings.on_failure, SLICE_NONE, 0);
     stats_add(&queue->stats.retried, 1);
-    return call_retry(call, call->attempts + 1, due_ms);
+    return call_again(call, call->attempts + 1, due_ms);
 }
 
 /* The writes that the function returned were not taken: its own error. */
@@ -244,7 +235,7 @@ static int64_t call_put_off(struct async_call *call)
     call->pending->throttles++;
     stats_add(&queue->stats.throttled, 1);
     int64_t due_ms = queue_now_ms(queue) + pause_ms;
-    return queue->func->options.shared ? call_retry(call, call->attempts, due_ms) : due_ms;
+    return queue->func->options.shared ? call_again(call, call->attempts, due_ms) : due_ms;
 }
 
 /* ---- answers ---- */
@@ -367,11 +358,8 @@ static int64_t call_run(struct async_call *call)
                                   (struct task_moment){queue->func->options.shared
                                                            ? task_host_ticks_us(queue->host) + renew_us
                                                            : HEAP_NEVER,
-                                                       HEAP_NEVER})) {
-        struct task_call *write = task_call_new("UpdateItem");
-        call_put_renewal(call, queue_now_ms(queue), task_call_request(write));
-        task_send(write);
-    }
+                                                       HEAP_NEVER}))
+        task_request("UpdateItem", call_renewal(call, queue_now_ms(queue)));
     buf_free(&call->invocation.log);
     int64_t due_ms = call_settle(call);
     buf_free(&call->invocation.reply);
@@ -381,9 +369,7 @@ static int64_t call_run(struct async_call *call)
 int64_t call_work(struct async_call *call)
 {
     struct queue *queue = call->queue;
-    struct task_call *read = task_call_new("BatchGetItem");
-    call_put_load(call, task_call_request(read));
-    struct task_reply reply = task_send(read);
+    struct task_reply reply = task_request("BatchGetItem", call_load(call));
     int64_t now_ms = queue_now_ms(queue);
     if (reply.fault == DYNAMO_MISSING) return QUEUE_OVER;
     if (reply.fault != DYNAMO_FINE) return now_ms + QUEUE_WRITE_AGAIN_MS;
@@ -395,9 +381,7 @@ int64_t call_work(struct async_call *call)
     enum dynamo_hold_state state = queue_hold_state(queue, call->owner, call->until_ms, now_ms);
     if (state == HOLD_IS_ANOTHERS) return call->until_ms + 1;
     if (state == HOLD_IS_FREE || call->until_ms - now_ms <= QUEUE_LEASE_MS / 2) {
-        struct task_call *claim = task_call_new("UpdateItem");
-        call_put_claim(call, now_ms, task_call_request(claim));
-        reply = task_send(claim);
+        reply = task_request("UpdateItem", call_claim(call, now_ms));
         if (reply.fault == DYNAMO_CONDITION)
             return queue_now_ms(queue) + QUEUE_LEASE_MS / 3; /* lost: look later */
         if (reply.fault != DYNAMO_FINE) return queue_now_ms(queue) + QUEUE_WRITE_AGAIN_MS;

@@ -40,9 +40,7 @@ struct slice code_sha256(struct slice bytes, struct arena *arena)
     struct buf text = {0};
     SHA256((const unsigned char *)bytes.data, bytes.len, hash);
     base64_put(&text, (struct slice){(const char *)hash, sizeof hash});
-    struct slice copy = arena_copy(arena, buf_view(&text));
-    buf_free(&text);
-    return copy;
+    return arena_take(arena, &text);
 }
 
 struct slice code_folder(struct registry *registry, struct slice sha256, struct arena *arena)
@@ -52,11 +50,7 @@ struct slice code_folder(struct registry *registry, struct slice sha256, struct 
     if (!sha256.len || base64_decode(arena, sha256, &hash) != BASE64_OK) return SLICE_NONE;
     buf_printf(&path, "%s/", registry->folder);
     digest_put_hex(&path, (const unsigned char *)hash.data, hash.len);
-    buf_byte(&path, 0); /* so that it can be handed to the system as it is */
-    struct slice copy = arena_copy(arena, buf_view(&path));
-    buf_free(&path);
-    copy.len--;
-    return copy;
+    return arena_take(arena, &path);
 }
 
 /* ---- claims ---- */

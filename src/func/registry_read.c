@@ -27,7 +27,7 @@ static void read_files(struct registry *registry, struct function *function, con
     arn = document_text(&files, "Arn", scratch);
     at = document_text(&files, "LocalMountPath", scratch);
     function->files = files_folder(registry->func, arn, &function->arena);
-    function->files_at = arena_printf(&function->arena, "%.*s", SLICE_ARG(at));
+    function->files_at = arena_copy(&function->arena, at);
 }
 
 static void read_target(struct registry *registry, struct function *function, const struct document *document,
@@ -391,28 +391,17 @@ static bool publish_all(struct registry *registry, const struct items *items, st
     return true;
 }
 
-static bool has_name(const struct items *items, struct slice name)
-{
-    uint32_t low = 0, high = items->count;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        int order = slice_compare(name_of(&items->documents[middle], items->arena), name);
-        if (order == 0) return true;
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return false;
-}
-
-/* Forgets the names that the table does not have any more. */
+/* Forgets the names that the table does not have any more. Both are in the order of names. */
 static void forget_missing(struct registry *registry, const struct items *items)
 {
-    uint32_t count;
+    uint32_t count, at = 0;
     struct entry **known = registry_list(registry, SLICE(""), UINT32_MAX, items->arena, &count);
     for (uint32_t i = 0; i < count; i++) {
-        if (!has_name(items, known[i]->name))
+        int order = -1;
+        while (at < items->count &&
+               (order = slice_compare(name_of(&items->documents[at], items->arena), known[i]->name)) < 0)
+            at++;
+        if (at == items->count || order != 0)
             registry_publish(registry, entry_new(registry, known[i]->name, NULL, 0, NULL));
         entry_release(known[i]);
     }

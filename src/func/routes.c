@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/compose.h"
 #include "base/limits.h"
+#include "calendar/calendar.h"
 #include "func/pool.h"
 
 #define LOG_BYTES      (64 * 1024) /* of one answer, unless told */
@@ -29,17 +30,11 @@ struct reader {
 /* "30s", "500ms", "2" (seconds). */
 static bool wait_parse(struct slice text, int64_t *out_ms)
 {
-    unsigned long long value;
-    int64_t unit_ms = 1000;
-    if (text.len > 2 && memcmp(text.data + text.len - 2, "ms", 2) == 0) {
-        unit_ms = 1;
-        text.len -= 2;
-    } else if (text.len > 1 && text.data[text.len - 1] == 's') {
-        text.len--;
-    }
-    if (!slice_to_u64(text, LIMIT_LOG_WAIT_MS, &value)) return false;
-    *out_ms = (int64_t)value * unit_ms;
-    return *out_ms <= LIMIT_LOG_WAIT_MS;
+    unsigned long long seconds;
+    if (!slice_to_u64(text, LIMIT_LOG_WAIT_MS / 1000, &seconds))
+        return duration_parse(text, LIMIT_LOG_WAIT_MS, out_ms);
+    *out_ms = (int64_t)seconds * 1000;
+    return true;
 }
 
 static bool bound_parse(struct rest_call *call, const char *name, uint64_t max, uint64_t *out)

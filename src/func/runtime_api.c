@@ -257,9 +257,7 @@ static void serve_other(struct instance *instance, struct http_exchange *exchang
 
 static void serve_invocation(struct instance *instance, struct http_exchange *exchange, struct slice path)
 {
-    const char *slash = memchr(path.data, '/', path.len);
-    struct slice id = {path.data, slash ? (size_t)(slash - path.data) : path.len};
-    struct slice what = slash ? slice_from(path, id.len + 1) : SLICE_NONE;
+    struct slice what = path, id = slice_cut(&what, '/');
     if (exchange->method == HTTP_GET && slice_equal(path, SLICE("next")))
         runtime_serve_next(instance, exchange);
     else if (exchange->method == HTTP_POST && slice_equal(what, SLICE("response")))

@@ -46,10 +46,8 @@ static struct slice signature(struct http_call *http, struct slice timestamp)
     HMAC(EVP_sha256(), http->secret.data, (int)http->secret.len, (const unsigned char *)text.data, text.len,
          hash, &len);
     digest_put_hex(&hex, hash, sizeof hash);
-    struct slice kept = arena_copy(http->call.arena, buf_view(&hex));
     buf_free(&text);
-    buf_free(&hex);
-    return kept;
+    return arena_take(http->call.arena, &hex);
 }
 
 /* Signed when it goes on the wire: it may have waited for others before. */

@@ -147,17 +147,16 @@ void pattern_put_metrics(struct pattern *pattern, struct buf *out)
 {
     struct server *server = pattern->server;
     size_t alive = atomic_load(&server->alive);
-    stats_put_head(out, "quipu_flows", "gauge", "Calls of patterns that are under way.");
-    buf_printf(out, "quipu_flows %zu\n", alive);
-    stats_put_head(out, "quipu_flows_waiting", "gauge", "Those of them that wait for something or pause.");
-    buf_printf(out, "quipu_flows_waiting %llu\n", (unsigned long long)atomic_load(&server->parked));
-    stats_put_head(out, "quipu_flow_wakes_total", "counter",
-                   "Calls that waited or paused and went on. It stands still while nothing happens.");
-    buf_printf(out, "quipu_flow_wakes_total %llu\n", (unsigned long long)stats_read(&server->wakes));
-    stats_put_head(out, "quipu_flow_calls_total", "counter", "DynamoDB calls that patterns have made.");
-    buf_printf(out, "quipu_flow_calls_total %llu\n", (unsigned long long)stats_read(&server->looks));
-    stats_put_head(out, "quipu_flows_gone_total", "counter", "Ended because their client had gone.");
-    buf_printf(out, "quipu_flows_gone_total %llu\n", (unsigned long long)stats_read(&server->gone));
+    stats_put_number(out, "quipu_flows", "gauge", "Calls of patterns that are under way.", alive);
+    stats_put_number(out, "quipu_flows_waiting", "gauge", "Those of them that wait for something or pause.",
+                     atomic_load(&server->parked));
+    stats_put_number(out, "quipu_flow_wakes_total", "counter",
+                     "Calls that waited or paused and went on. It stands still while nothing happens.",
+                     stats_read(&server->wakes));
+    stats_put_number(out, "quipu_flow_calls_total", "counter", "DynamoDB calls that patterns have made.",
+                     stats_read(&server->looks));
+    stats_put_number(out, "quipu_flows_gone_total", "counter", "Ended because their client had gone.",
+                     stats_read(&server->gone));
 }
 
 /* ---- ready ---- */

@@ -414,8 +414,7 @@ void trigger_put_metrics(struct trigger *trigger, struct buf *out)
 {
     const struct consumer_counts *counts = &trigger->consumer->counts;
 #define PUT(member, name, type, help)                                                                        \
-    stats_put_head(out, "quipu_trigger_" name, type, help);                                                  \
-    buf_printf(out, "quipu_trigger_" name " %llu\n", (unsigned long long)stats_read(&counts->member));
+    stats_put_number(out, "quipu_trigger_" name, type, help, stats_read(&counts->member));
     CONSUMER_COUNTS(PUT)
 #undef PUT
     stats_put_head(out, "quipu_trigger_start_seconds", "histogram",

@@ -447,26 +447,24 @@ TEST(queue_takes_nothing_that_was_renewed)
 {
     struct stage stage;
     struct arena arena = {0};
-    struct buf request = {0}, reply = {0};
+    struct buf reply = {0};
     stage_open(&stage, &(struct stage_options){.shared = true});
     stage_function(&stage, "f", "", "");
     CHECK_INT(accept_call(&stage, "f", SLICE("1")), 200); /* makes the table */
     long long now_ms = (long long)clock_now_ms(&stage.clock), later_ms = now_ms + 3600000;
     struct slice put = arena_printf(&arena, dead_call, 4, "\"{}\"", now_ms, later_ms, now_ms + 60000);
     stage_dynamo(&stage, "PutItem", put.data, &arena);
-    struct async_call call = {.queue = stage.func->queue, .id = SLICE("of-the-dead"), .fence = 3};
-    call_put_claim(&call, now_ms + 60000, &request);
-    CHECK_INT(dynamo_call(stage.dynamo, SLICE("UpdateItem"), buf_view(&request), &reply), 400);
+    struct async_call call = {
+        .queue = stage.func->queue, .id = SLICE("of-the-dead"), .arena = &arena, .fence = 3};
+    CHECK_INT(dynamo_call(stage.dynamo, SLICE("UpdateItem"), call_claim(&call, now_ms + 60000), &reply), 400);
     CHECK(slice_contains(buf_view(&reply), SLICE("ConditionalCheckFailed")));
-    request.len = reply.len = 0;
-    call_put_claim(&call, now_ms + 60001, &request);
-    CHECK_INT(dynamo_call(stage.dynamo, SLICE("UpdateItem"), buf_view(&request), &reply), 200);
+    reply.len = 0;
+    CHECK_INT(dynamo_call(stage.dynamo, SLICE("UpdateItem"), call_claim(&call, now_ms + 60001), &reply), 200);
     struct slice item = stage_dynamo(&stage, "GetItem",
                                      "{\"TableName\":\"quipu-invocations\",\"ConsistentRead\":true,"
                                      "\"Key\":{\"id\":{\"S\":\"of-the-dead\"},\"part\":{\"N\":\"0\"}}}",
                                      &arena);
     CHECK(slice_contains(item, SLICE("\"fence\":{\"N\":\"4\"}")));
-    buf_free(&request);
     buf_free(&reply);
     arena_free(&arena);
     stage_close(&stage);
