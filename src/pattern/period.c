@@ -50,20 +50,10 @@
 #define REMEMBERED_MS 10000 /* so late a process may learn that another has changed or removed a period */
 #define SLOT          "0"
 
-/* clang-format off */
-const struct flow_table period_table = {
-    "periods",
-    "'KeySchema':[" FLOW_KEY("name", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("name", "S") ","
-    FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") "],'GlobalSecondaryIndexes':["
-    FLOW_INDEX("due", "slot", "due", "KEYS_ONLY'") "]", NULL};
-const struct flow_table period_parts = {
-    "period-parts",
-    "'KeySchema':[" FLOW_KEY("bucket", "HASH") "," FLOW_KEY("part", "RANGE") "],'AttributeDefinitions':["
-    FLOW_TYPE("bucket", "S") "," FLOW_TYPE("part", "N") "]", "expires"};
-/* clang-format on */
+const struct flow_table period_table = {"periods", "name; due slot due:N", NULL};
+const struct flow_table period_parts = {"period-parts", "bucket part:N", "expires"};
 
-const struct flow_table period_buckets = {"period-buckets", FLOW_KEYS("period", "bucket") "," FLOW_STREAM,
-                                          "expires"};
+const struct flow_table period_buckets = {"period-buckets", "period bucket; stream", "expires"};
 
 const struct flow_table period_pages = {"period-pages", CHAIN_KEYS, "expires"};
 
