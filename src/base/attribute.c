@@ -204,8 +204,9 @@ struct slice item_members(struct arena *arena, struct slice item, const char *na
     char name[NAME_ROOM];
     struct buf out = {0};
     while (next_name(&names, name, sizeof name)) {
-        buf_printf(&out, "%s\"%s\":", out.len ? "," : "", name);
-        buf_slice(&out, item_attribute(arena, item, name));
+        struct slice value = item_attribute(arena, item, name);
+        if (value.data) buf_printf(&out, "%s\"%s\":", out.len ? "," : "", name);
+        buf_slice(&out, value);
     }
     return arena_take(arena, &out);
 }

@@ -47,7 +47,8 @@ void plain_put_attribute(struct buf *out, struct arena *arena, struct slice attr
 void plain_put_item(struct buf *out, struct arena *arena, struct slice item);
 /* Appends ,"name":value for each of the names, which spaces divide, that the item has. */
 void plain_put_members(struct buf *out, struct arena *arena, struct slice item, const char *names);
-/* The attributes of these names as members of another item: "a":{"S":"x"},"b":{"N":"7"}. All must be there. */
+/* The attributes of these names as members of another item: "a":{"S":"x"},"b":{"N":"7"}, as far as it has
+ * them. */
 struct slice item_members(struct arena *arena, struct slice item, const char *names);
 /* Appends plain JSON as an attribute value. */
 void attribute_put_plain(struct buf *out, struct arena *arena, struct slice value);

@@ -24,7 +24,7 @@
 
 #define TEXT_BYTES (300 * 1024) /* of a message: it must fit an item */
 
-static const struct flow_table boards = {"boards", FLOW_KEYS("board", "id"), "expires"};
+static const struct flow_table boards = {"boards", "board id", "expires"};
 
 enum { NAME };
 #define FIELD_BOARD FIELD_IN_PATH("name", 0, "the board")

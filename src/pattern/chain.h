@@ -29,10 +29,7 @@
 #include "pattern/flow.h"
 
 /* Of a table's definition: nothing but chains is in it, or its other items have the same keys. */
-#define CHAIN_KEYS                                                                                           \
-    "'KeySchema':[{'AttributeName':'chain','KeyType':'HASH'},{'AttributeName':'first','KeyType':'RANGE'}],"  \
-    "'AttributeDefinitions':[{'AttributeName':'chain','AttributeType':'S'},"                                 \
-    "{'AttributeName':'first','AttributeType':'N'}]"
+#define CHAIN_KEYS "chain first:N"
 
 #define CHAIN_PAGE_BYTES                                                                                     \
     (256 * 1000) /* of a page's request: who loses a race or begins within a page reads all of it */

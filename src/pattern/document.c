@@ -18,7 +18,7 @@
 
 #define TOMBSTONE_S (30 * 24 * 3600)
 
-static const struct flow_table documents = {"documents", FLOW_KEYS("collection", "key"), "expires"};
+static const struct flow_table documents = {"documents", "collection key", "expires"};
 
 /* All rows of one document begin with these two. */
 enum { COLLECTION, KEY };

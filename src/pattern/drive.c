@@ -22,7 +22,7 @@
 #define SLOTS          4
 #define VERSIONS_OF_MS 1000 /* a version stays below 2^53 */
 
-static const struct flow_table drives = {"drives", FLOW_KEYS("slot", "id"), NULL};
+static const struct flow_table drives = {"drives", "slot id", NULL};
 
 static const struct drive_kind *const kinds[] = {
 #define X(name) &name##_drive_kind,

@@ -45,26 +45,14 @@ typedef void flow_step(struct flow *flow);
 
 struct flow_table {
     const char *name; /* without the prefix */
-    /* KeySchema, AttributeDefinitions, indexes, and at the end a FLOW_STREAM: members of CreateTable's request, with '
-     * for ". The billing mode is ours. */
+    /* What it is made of: "hash range; index hash range more; stream". Keys are strings, but for those that say their
+     * type, "due:N"; `more` of an index: further attributes, "*": all of them. */
     const char *definition;
     const char *expiry; /* the attribute with the time to live, in seconds since 1970; NULL: nothing ends */
 };
 
-/* clang-format off */
-/* The beginning of a definition, where all keys are strings; FLOW_KEY and FLOW_TYPE are its pieces, for those that have
- * indexes. A projection ends with the apostrophe of its type, or with what follows that. */
-#define FLOW_HASH(hash) "'KeySchema':[" FLOW_KEY(hash, "HASH") "],'AttributeDefinitions':[" FLOW_TYPE(hash, "S") "]"
-#define FLOW_KEYS(hash, range)                                                                                         \
-    "'KeySchema':[" FLOW_KEY(hash, "HASH") "," FLOW_KEY(range, "RANGE") "],'AttributeDefinitions':["                   \
-    FLOW_TYPE(hash, "S") "," FLOW_TYPE(range, "S") "]"
-#define FLOW_KEY(name, kind)  "{'AttributeName':'" name "','KeyType':'" kind "'}"
-#define FLOW_TYPE(name, type) "{'AttributeName':'" name "','AttributeType':'" type "'}"
-#define FLOW_INDEX(name, hash, range, projection)                                                                      \
-    "{'IndexName':'" name "','KeySchema':[" FLOW_KEY(hash, "HASH") "," FLOW_KEY(range, "RANGE")                        \
-    "],'Projection':{'ProjectionType':'" projection "}}"
-#define FLOW_STREAM           "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
-/* clang-format on */
+#define FLOW_HASH(hash) hash
+#define FLOW_STREAM     "'StreamSpecification':{'StreamEnabled':true,'StreamViewType':'NEW_AND_OLD_IMAGES'}"
 
 /* ---- fields: what a row says of them is in operation.h ---- */
 

@@ -47,19 +47,12 @@
     60000 /* the first look at an OPEN group that is not due; then at twice its age, and so on */
 #define MOMENT_BYTES (sizeof "2026-11-15T03:42:06.250Z" - 1)
 
-const struct flow_table group_rules_table = {"group-rules", FLOW_HASH("name"), NULL};
+const struct flow_table group_rules_table = {"group-rules", "name", NULL};
 
-/* clang-format off */
 const struct flow_table group_table = {
-    "groups",
-    "'KeySchema':[" FLOW_KEY("group", "HASH") "," FLOW_KEY("generation", "RANGE") "],'AttributeDefinitions':["
-    FLOW_TYPE("group", "S") "," FLOW_TYPE("generation", "N") "," FLOW_TYPE("open", "S") "," FLOW_TYPE("since", "S") ","
-    FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") "],'GlobalSecondaryIndexes':["
-    FLOW_INDEX("open", "open", "since", "INCLUDE','NonKeyAttributes':['key']") ","
-    FLOW_INDEX("due", "slot", "due", "INCLUDE','NonKeyAttributes':['name','key']") "]," FLOW_STREAM, NULL};
-/* clang-format on */
+    "groups", "group generation:N; open open since key; due slot due:N name key; stream", NULL};
 
-const struct flow_table group_events_table = {"group-events", FLOW_KEYS("part", "id"), NULL};
+const struct flow_table group_events_table = {"group-events", "part id", NULL};
 
 /* ---- the head ---- */
 

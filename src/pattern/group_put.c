@@ -158,8 +158,11 @@ static void tell_rules(struct flow *flow, struct slice item)
 
 static bool is_same(struct flow *flow, struct slice one, struct slice other)
 {
-    static const char *const names[] = {"size",     "needs", "when", "values", "folds",    "quiet",
-                                        "deadline", "late",  "keep", "then",   "forgotten"};
+    static const char *const names[] = {
+#define X(name) #name,
+        GROUP_RULES(X)
+#undef X
+            "forgotten"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         struct slice value = item_attribute(flow->arena, one, names[i]);
         if (!attribute_equal(flow->arena, value, item_attribute(flow->arena, other, names[i]))) return false;

@@ -172,16 +172,13 @@ bool group_completes(struct flow *flow, struct slice item, struct slice kind)
 /* The version of the rules stands in the head under another name. */
 void group_rules_set(struct flow *flow, struct edit *edit, struct slice rules, bool keeps_deadline)
 {
-#define COPY(name, in_head)                                                                                  \
-    {                                                                                                        \
-        name, "#" in_head " = :r_" in_head, "#" in_head, "':r_" in_head "':%A"                               \
-    }
     static const struct {
         const char *name, *set, *remove, *value;
-    } copied[] = {COPY("version", "rules"), COPY("size", "size"),        COPY("needs", "needs"),
-                  COPY("when", "when"),     COPY("values", "values"),    COPY("folds", "folds"),
-                  COPY("quiet", "quiet"),   COPY("late", "late"),        COPY("keep", "keep"),
-                  COPY("then", "then"),     COPY("deadline", "deadline")};
+    } copied[] = {{"version", "#rules = :r_rules", "#rules", "':r_rules':%A"},
+#define X(name) {#name, "#" #name " = :r_" #name, "#" #name, "':r_" #name "':%A"},
+                  GROUP_RULES(X)
+#undef X
+    };
     for (size_t i = 0; i < sizeof copied / sizeof *copied - keeps_deadline; i++) {
         struct slice value = item_attribute(flow->arena, rules, copied[i].name);
         if (value.data)

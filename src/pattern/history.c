@@ -33,15 +33,9 @@
 #define VERSIONS_MOST 1000000
 #define RECORDS_MOST  100 /* that are brought at once */
 
-/* clang-format off */
-const struct flow_table history_table = {
-    "history",
-    "'KeySchema':[" FLOW_KEY("item", "HASH") "," FLOW_KEY("version", "RANGE") "],'AttributeDefinitions':["
-    FLOW_TYPE("item", "S") "," FLOW_TYPE("version", "S") "," FLOW_TYPE("day", "S") "," FLOW_TYPE("change", "S")
-    "],'GlobalSecondaryIndexes':[" FLOW_INDEX("changes", "day", "change", "KEYS_ONLY'") "]", NULL};
-/* clang-format on */
+const struct flow_table history_table = {"history", "item version; changes day change", NULL};
 
-const struct flow_table history_settings_table = {"histories", FLOW_HASH("table"), NULL};
+const struct flow_table history_settings_table = {"histories", "table", NULL};
 
 /* ---- settings ---- */
 

@@ -40,10 +40,8 @@ static struct slice condition_of(struct flow *flow, struct slice image, struct s
     raw_each_member (flow->arena, image, &name, &value) {
         if (i == COMPARED_MOST) break;
         buf_printf(&condition, "%s#a%d = :a%d", i ? " and " : "", i, i);
-        buf_printf(&names, "%s\"#a%d\":", i ? "," : "", i);
-        json_put_string(&names, name);
-        buf_printf(&values, "%s\":a%d\":", i ? "," : "", i);
-        buf_slice(&values, value);
+        flow_put(flow, &names, "%,'#a%d':%s", (int64_t)i, name);
+        flow_put(flow, &values, "%,':a%d':%A", (int64_t)i, value);
         i++;
     }
     return flow_compose(

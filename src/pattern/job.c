@@ -63,16 +63,9 @@
     (5 * 60 * 1000ll)     /* when the sweep takes up an OPEN job; then at twice its age, and so on */
 #define RANGES_MOST 10000 /* of an answer: about 100 KB */
 
-/* clang-format off */
-const struct flow_table job_table = {
-    "jobs",
-    "'KeySchema':[" FLOW_KEY("id", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("id", "S") ","
-    FLOW_TYPE("listed", "S") "," FLOW_TYPE("run", "S") "," FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N")
-    "],'GlobalSecondaryIndexes':[" FLOW_INDEX("unfinished", "listed", "run", "KEYS_ONLY'") ","
-    FLOW_INDEX("due", "slot", "due", "KEYS_ONLY'") "]," FLOW_STREAM, NULL};
-/* clang-format on */
+const struct flow_table job_table = {"jobs", "id; unfinished listed run; due slot due:N; stream", NULL};
 
-const struct flow_table job_parts_table = {"job-parts", FLOW_KEYS("part", "task"), NULL};
+const struct flow_table job_parts_table = {"job-parts", "part task", NULL};
 
 /* ---- the head ---- */
 

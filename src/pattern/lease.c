@@ -24,7 +24,7 @@
 #define HOLDERS_MOST 1000
 #define LEAVE_BYTES  500 /* of the request that takes a place out of the line */
 
-static const struct flow_table leases = {"leases", FLOW_HASH("name"), NULL};
+static const struct flow_table leases = {"leases", "name", NULL};
 
 enum { NAME };
 #define FIELD_LEASE FIELD_IN_PATH("name", 0, "the lease")

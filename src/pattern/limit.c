@@ -24,7 +24,7 @@
 #define KEPT_S       (24 * 3600)
 #define SHARE_BYTES  100 /* of what a round may have: so many that one write serves thousands of calls */
 
-static const struct flow_table limits = {"limits", FLOW_HASH("name"), "expires"};
+static const struct flow_table limits = {"limits", "name", "expires"};
 
 enum { TAKE_NAME, TAKE_RATE, TAKE_PER, TAKE_BURST, TAKE_COUNT, TAKE_WAIT };
 

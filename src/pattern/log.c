@@ -51,21 +51,15 @@
 #define LAYOUT_RECALLED_MS 60000 /* how late another process's change of settings is noticed at the most */
 #define ROUTE_SHIFT        54    /* so many parts of all hashes have a route in memory each: 1024 */
 
-const struct flow_table log_table = {"logs", FLOW_KEYS("log", "part"), NULL};
+const struct flow_table log_table = {"logs", "log part", NULL};
 
-/* clang-format off */
-const struct flow_table log_heads = {
-    "log-heads",
-    "'KeySchema':[" FLOW_KEY("partition", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("partition", "S") ","
-    FLOW_TYPE("slot", "S") "," FLOW_TYPE("touched", "N") "],'GlobalSecondaryIndexes':["
-    FLOW_INDEX("news", "slot", "touched", "INCLUDE','NonKeyAttributes':['sequence','parents']") "]", NULL};
-/* clang-format on */
+const struct flow_table log_heads = {"log-heads", "partition; news slot touched:N sequence parents", NULL};
 
 const struct flow_table log_events = {"log-events", CHAIN_KEYS, "expires"};
 
-const struct flow_table log_positions = {"log-positions", FLOW_KEYS("group", "partition"), NULL};
+const struct flow_table log_positions = {"log-positions", "group partition", NULL};
 
-const struct flow_table log_parked = {"log-parked", FLOW_KEYS("group", "event"), NULL};
+const struct flow_table log_parked = {"log-parked", "group event", NULL};
 
 /* ---- keys and texts ---- */
 

@@ -9,7 +9,7 @@
 #define OLD_MS       (2 * NAMES_FRESH_MS)
 #define THINGS_BATCH LIMIT_BATCH_GET_KEYS
 
-const struct flow_table names_table = {"names", FLOW_KEYS("list", "name"), NULL};
+const struct flow_table names_table = {"names", "list name", NULL};
 
 const struct field names_fields[] = {FIELDS_NAMES};
 

@@ -25,7 +25,7 @@
 #define FENCE_KEPT_S  (2 * 24 * 3600) /* beyond the end of a hold, so that no fence is given twice */
 #define ERROR_BYTES   4096
 
-static const struct flow_table once_table = {"once", FLOW_HASH("id"), "expires"};
+static const struct flow_table once_table = {"once", "id", "expires"};
 
 enum { NAME, KEY };
 #define FIELD_ONCE_NAME FIELD_IN_PATH("name", 0, "what is done")

@@ -50,20 +50,10 @@
 #define REMEMBERED_MS 10000 /* so late a process may learn that another has changed or removed a period */
 #define SLOT          "0"
 
-/* clang-format off */
-const struct flow_table period_table = {
-    "periods",
-    "'KeySchema':[" FLOW_KEY("name", "HASH") "],'AttributeDefinitions':[" FLOW_TYPE("name", "S") ","
-    FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") "],'GlobalSecondaryIndexes':["
-    FLOW_INDEX("due", "slot", "due", "KEYS_ONLY'") "]", NULL};
-const struct flow_table period_parts = {
-    "period-parts",
-    "'KeySchema':[" FLOW_KEY("bucket", "HASH") "," FLOW_KEY("part", "RANGE") "],'AttributeDefinitions':["
-    FLOW_TYPE("bucket", "S") "," FLOW_TYPE("part", "N") "]", "expires"};
-/* clang-format on */
+const struct flow_table period_table = {"periods", "name; due slot due:N", NULL};
+const struct flow_table period_parts = {"period-parts", "bucket part:N", "expires"};
 
-const struct flow_table period_buckets = {"period-buckets", FLOW_KEYS("period", "bucket") "," FLOW_STREAM,
-                                          "expires"};
+const struct flow_table period_buckets = {"period-buckets", "period bucket; stream", "expires"};
 
 const struct flow_table period_pages = {"period-pages", CHAIN_KEYS, "expires"};
 
@@ -152,15 +142,9 @@ void period_recall(struct flow *flow, struct period *period)
     int64_t age_ms = flow->now_ms - item_int(flow->arena, item, "read", 0);
     if (age_ms >= 0 && age_ms < REMEMBERED_MS && period_read(flow, name, item, period)) return;
     period_get(flow, period);
-    item = period->item;
-    flow_remember(
-        flow, settings_topic(name),
-        flow_compose(flow,
-                     "{'every':%N%[,'cron':%S%]%[,'zone':%S%],'shards':%N,'grace':%N,'keep':%N,'closed':%N,"
-                     "'done':%N,'version':%N,'read':%N}",
-                     period->every_ms, item_text(flow->arena, item, "cron"),
-                     item_text(flow->arena, item, "zone"), period->shards, period->grace_ms, period->keep_s,
-                     period->closed_ms, period->done_ms, period->version, flow->now_ms));
+    struct slice settings = item_members(flow->arena, period->item,
+                                         "every cron zone shards grace keep closed done version");
+    flow_remember(flow, settings_topic(name), flow_compose(flow, "{%A,'read':%N}", settings, flow->now_ms));
 }
 
 int64_t period_start(const struct period *period, int64_t time_ms)

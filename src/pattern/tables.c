@@ -6,6 +6,57 @@
 #define LOOK_AGAIN_MS 200 /* a table on AWS takes some seconds to become active */
 #define LOOKS_MOST    300
 
+/* Appends one or two keys, "slot due:N", to a schema, and their types to those of the table, each once. */
+static void put_keys(struct flow *flow, struct slice *words, struct buf *schema, struct buf *types)
+{
+    static const struct slice kinds[] = {SLICE("HASH"), SLICE("RANGE")};
+    for (size_t i = 0; i < 2 && words->len; i++) {
+        struct slice type = slice_cut(words, ' '), name = slice_cut(&type, ':');
+        struct slice typed = flow_compose(flow, "{'AttributeName':%s,'AttributeType':%s}", name,
+                                          type.len ? type : SLICE("S"));
+        flow_put(flow, schema, "%,{'AttributeName':%s,'KeyType':%s}", name, kinds[i]);
+        if (!slice_contains(buf_view(types), typed)) flow_put(flow, types, "%,%A", typed);
+    }
+}
+
+static void put_index(struct flow *flow, struct slice words, struct buf *indexes, struct buf *types)
+{
+    struct slice name = slice_cut(&words, ' '), more = SLICE("");
+    struct buf schema = {0};
+    put_keys(flow, &words, &schema, types);
+    bool has_all = slice_equal(words, SLICE("*")), has_more = words.len && !has_all;
+    while (has_more && words.len) more = flow_compose(flow, "%A%,%s", more, slice_cut(&words, ' '));
+    flow_put(flow, indexes,
+             "%,{'IndexName':%s,'KeySchema':[%A],'Projection':{'ProjectionType':%s"
+             "%[%?,'NonKeyAttributes':[%A]%]}}",
+             name, buf_view(&schema),
+             has_all    ? SLICE("ALL")
+             : has_more ? SLICE("INCLUDE")
+                        : SLICE("KEYS_ONLY"),
+             has_more, more);
+    buf_free(&schema);
+}
+
+/* As members of CreateTable's request, the stream at the end. */
+static struct slice definition_of(struct flow *flow, const struct flow_table *table)
+{
+    struct slice rest = slice_of(table->definition), part = slice_cut(&rest, ';');
+    struct buf schema = {0}, types = {0}, indexes = {0};
+    bool has_stream = false;
+    put_keys(flow, &part, &schema, &types);
+    while (rest.len) {
+        part = slice_trim(slice_cut(&rest, ';'));
+        has_stream = slice_equal(part, SLICE("stream"));
+        if (!has_stream) put_index(flow, part, &indexes, &types);
+    }
+    bool has_indexes = indexes.len;
+    return flow_compose(flow,
+                        "'KeySchema':[%A],'AttributeDefinitions':[%A]%[%?,'GlobalSecondaryIndexes':[%A]%]"
+                        "%[%?," FLOW_STREAM "%]",
+                        arena_take(flow->arena, &schema), arena_take(flow->arena, &types), has_indexes,
+                        arena_take(flow->arena, &indexes), has_stream);
+}
+
 /* Asks about the table, and takes whatever is answered. */
 static void ask(struct flow *flow, const struct flow_table *table, const char *operation,
                 struct slice members)
@@ -30,8 +81,7 @@ static void create_as(struct flow *flow, const struct flow_table *table, struct 
 /* Not every ScyllaDB Alternator offers streams: without one, all but reactions works. */
 static void create(struct flow *flow, const struct flow_table *table)
 {
-    struct slice definition = flow_compose(flow, table->definition),
-                 stream = flow_compose(flow, "," FLOW_STREAM);
+    struct slice definition = definition_of(flow, table), stream = flow_compose(flow, "," FLOW_STREAM);
     create_as(flow, table, definition);
     if (slice_equal(flow->reply.error, SLICE("ValidationException")) && slice_contains(definition, stream))
         create_as(flow, table, (struct slice){definition.data, definition.len - stream.len});

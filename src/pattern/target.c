@@ -9,6 +9,7 @@
  * A batch that is handed over again calls again. Each call carries the record's id as its Idempotency-Key,
  * and may name it in its body, so that the patterns see that they have been called before. */
 #include "base/attribute.h"
+#include "base/compose.h"
 #include "base/limits.h"
 #include "pattern/internal.h"
 
@@ -142,23 +143,17 @@ static bool expand_string(struct target *target, struct slice text, struct buf *
 
 static bool expand_value(struct target *target, struct slice value, struct buf *out)
 {
-    struct raw_look look;
     struct slice name, member;
     enum json_kind kind = raw_kind(value);
-    bool is_object = kind == JSON_OBJECT, first = true;
+    bool is_object = kind == JSON_OBJECT;
     if (kind == JSON_STRING) return expand_string(target, raw_text(target->arena, value), out);
     if (!is_object && kind != JSON_ARRAY) {
         buf_slice(out, value);
         return true;
     }
-    raw_look_begin(&look, target->arena, value);
     buf_byte(out, is_object ? '{' : '[');
-    for (; raw_look_next(&look, &name, &member); first = false) {
-        if (!first) buf_byte(out, ',');
-        if (is_object) {
-            json_put_string(out, name);
-            buf_byte(out, ':');
-        }
+    raw_each_member (target->arena, value, &name, &member) {
+        compose(out, "%,%[%?%s:%]", is_object, name);
         if (!expand_value(target, member, out)) return false;
     }
     buf_byte(out, is_object ? '}' : ']');
@@ -238,13 +233,15 @@ bool pattern_apply(struct pattern *pattern, struct slice call, struct slice body
     struct buf answer = {0};
     struct target target = {
         .pattern = pattern, .body = body, .cause = cause, .arena = arena, .reply = &answer};
-    struct raw_look look;
     struct slice record, records = event.len ? raw_member(arena, event, "Records") : SLICE_NONE;
     int64_t count = 0;
     bool fine = call_read(&target, call);
     if (fine && event.len && raw_kind(records) == JSON_ARRAY) {
-        raw_look_begin(&look, arena, records);
-        for (; fine && raw_look_next(&look, NULL, &record); count++) fine = call_for_record(&target, record);
+        raw_each (arena, records, &record) {
+            if (!fine) break;
+            fine = call_for_record(&target, record);
+            count++;
+        }
     } else if (fine && event.len) {
         fine = call_for_record(&target, event);
         count++;

@@ -156,14 +156,13 @@ static const char *read_text(struct slice text, struct pattern_target *target)
 
 static const char *read_target(struct slice value, struct arena *arena, struct pattern_target *target)
 {
-    struct raw_look look;
     struct slice name, member;
     const char *fault = NULL;
     if (raw_kind(value) == JSON_STRING) return read_text(raw_text(arena, value), target);
     if (raw_kind(value) != JSON_OBJECT) return "must be a text, an object, or a list of these";
     *target = (struct pattern_target){0};
-    raw_look_begin(&look, arena, value);
-    while (!fault && raw_look_next(&look, &name, &member)) fault = take_member(target, name, member, arena);
+    raw_each_member (arena, value, &name, &member)
+        if (!fault) fault = take_member(target, name, member, arena);
     return fault ? fault : target_fault(target, arena);
 }
 
@@ -172,7 +171,6 @@ static const char *read_target(struct slice value, struct arena *arena, struct p
 const char *pattern_then_read(struct slice then, struct arena *arena,
                               struct pattern_target targets[PATTERN_TARGETS], unsigned *count)
 {
-    struct raw_look look;
     struct slice value;
     const char *fault = NULL;
     *count = 0;
@@ -186,8 +184,8 @@ const char *pattern_then_read(struct slice then, struct arena *arena,
         *count = 1;
         return read_target(then, arena, targets);
     }
-    raw_look_begin(&look, arena, then);
-    while (!fault && raw_look_next(&look, NULL, &value)) {
+    raw_each (arena, then, &value) {
+        if (fault) break;
         if (*count == PATTERN_TARGETS) return "has more than 10 targets";
         fault = read_target(value, arena, &targets[(*count)++]);
     }

@@ -4,7 +4,7 @@
 #include "base/fail.h"
 #include "base/hash.h"
 
-const struct flow_table token_table = {"tokens", FLOW_HASH("token"), "expires"};
+const struct flow_table token_table = {"tokens", "token", "expires"};
 
 struct slice token_text(struct flow *flow, const char *kind, struct slice name, struct slice key)
 {

@@ -34,16 +34,10 @@
 #define DELAY_MOST_MS (365 * 24 * 3600 * 1000ll)
 #define DELETED_S     (2 * 24 * 3600) /* longer than any claim lasts */
 
-/* clang-format off */
-const struct flow_table work_table = {
-    "work",
-    "'KeySchema':[" FLOW_KEY("queue", "HASH") "," FLOW_KEY("id", "RANGE") "],'AttributeDefinitions':["
-    FLOW_TYPE("queue", "S") "," FLOW_TYPE("id", "S") "," FLOW_TYPE("slot", "S") "," FLOW_TYPE("due", "N") ","
-    FLOW_TYPE("dead", "S") "],'GlobalSecondaryIndexes':[" FLOW_INDEX("claimable", "slot", "due", "KEYS_ONLY'") ","
-    FLOW_INDEX("dead", "dead", "id", "ALL'") "]," FLOW_STREAM, "expires"};
-/* clang-format on */
+const struct flow_table work_table = {"work", "queue id; claimable slot due:N; dead dead id *; stream",
+                                      "expires"};
 
-const struct flow_table work_settings_table = {"work-queues", FLOW_HASH("queue"), NULL};
+const struct flow_table work_settings_table = {"work-queues", "queue", NULL};
 
 /* ---- what all share ---- */
 

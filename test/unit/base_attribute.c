@@ -120,3 +120,11 @@ TEST(attribute_texts_are_read_however_they_are_written)
     CHECK_INT(attribute_int(&arena, SLICE_NONE, 7), 7);
     arena_free(&arena);
 }
+
+TEST(attribute_members_are_those_that_an_item_has)
+{
+    struct slice item = SLICE("{\"a\":{\"S\":\"x\"},\"b\":{\"N\":\"7\"}}");
+    CHECK_TEXT(item_members(&arena, item, "b none a"), "\"b\":{\"N\":\"7\"},\"a\":{\"S\":\"x\"}");
+    CHECK_TEXT(item_members(&arena, item, "none"), "");
+    arena_free(&arena);
+}

@@ -4,17 +4,9 @@
 #include "pattern/rows.h"
 #include "unit/pattern_explore.h"
 
-static const struct flow_table accounts = {
-    "accounts",
-    "'KeySchema':[{'AttributeName':'name','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'name','AttributeType':'S'}]",
-    NULL};
+static const struct flow_table accounts = {"accounts", "name", NULL};
 
-static const struct flow_table entries = {
-    "entries",
-    "'KeySchema':[{'AttributeName':'entry','KeyType':'HASH'}],"
-    "'AttributeDefinitions':[{'AttributeName':'entry','AttributeType':'S'}]",
-    NULL};
+static const struct flow_table entries = {"entries", "entry", NULL};
 
 enum { NAME, BY };
 

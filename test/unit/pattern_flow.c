@@ -4,7 +4,7 @@
 #include "pattern/sweep.h"
 #include "unit/test.h"
 
-static const struct flow_table table = {"things", "'KeySchema':[]", "expires"};
+static const struct flow_table table = {"things", "a", "expires"};
 static const struct flow_world world = {.prefix = SLICE("t-"), .poll_ms = 1000};
 
 /* A flow of one call that answers what came of it. */
@@ -159,7 +159,9 @@ TEST(flow_makes_missing_tables)
     trial_begin(&trial, "");
     give(&trial, 400, "ResourceNotFoundException", "{}");
     check_call(&trial, "CreateTable",
-               "{\"TableName\":\"t-things\",\"BillingMode\":\"PAY_PER_REQUEST\",\"KeySchema\":[]}");
+               "{\"TableName\":\"t-things\",\"BillingMode\":\"PAY_PER_REQUEST\","
+               "\"KeySchema\":[{\"AttributeName\":\"a\",\"KeyType\":\"HASH\"}],"
+               "\"AttributeDefinitions\":[{\"AttributeName\":\"a\",\"AttributeType\":\"S\"}]}");
     give(&trial, 400, "ResourceInUseException", "{}"); /* somebody else makes it, too */
     check_call(&trial, "DescribeTable", "{\"TableName\":\"t-things\"}");
     give(&trial, 200, "", "{\"Table\":{\"TableStatus\":\"CREATING\"}}");
