@@ -507,9 +507,9 @@ KNOWN = [
           "400 ValidationException: ExpressionAttributeNames can only be specified when using expressions",
           "ok", operation="BatchGetItem"),
     Known("a filter on what an index does not project",
-          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item, Quipu by "
-          "what the index holds",
-          places=r"\.(Count|Items)", operation="Query|Scan",
+          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item and does "
+          "not charge for it, Quipu filters by what the index holds, and charges for what it fetches",
+          places=r"\.(Count|Items|ConsumedCapacity\..*)", operation="Query|Scan",
           when=lambda d: d.request.get("IndexName") and filters(d.request)),
     words("a path into a key of an index, beside other faults",
           r".*[Ii]ndex \S+ does not project.*|Filter Expression can only contain non-primary key attributes: .*|"
