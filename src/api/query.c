@@ -76,7 +76,8 @@ static bool parse(struct api_call *call, const struct node *input, struct expres
     return true;
 }
 
-/* How many terms there may be is known without a table only where no index is named. */
+/* Of an expression's terms the service says how many the table or index has keys for, of the older ones only that they
+ * are one or two, which needs no table unless an index is named. */
 static bool read_terms(struct api_call *call, const struct node *input, struct query *query)
 {
     struct slice fault;
@@ -85,7 +86,7 @@ static bool read_terms(struct api_call *call, const struct node *input, struct q
         return false;
     if (query->key_expression && !key_terms_read(call->arena, query->key_expression, &query->terms, &fault))
         return invalid_text(call, fault);
-    return node_member(input, QUERY_INDEX_NAME)->present ||
+    return query->key_expression || node_member(input, QUERY_INDEX_NAME)->present ||
            key_terms_are_plain(call->arena, &query->terms, &fault) || invalid_text(call, fault);
 }
 
@@ -177,8 +178,14 @@ static bool check_number(struct api_call *call, const struct query *query)
 {
     struct key_fields fields = page_fields(&query->page);
     struct slice fault;
-    return key_fields_are_compound(&fields) || key_terms_are_plain(call->arena, &query->terms, &fault) ||
-           invalid_text(call, fault);
+    if (key_fields_are_compound(&fields) || key_terms_are_plain(call->arena, &query->terms, &fault))
+        return true;
+    if (!query->key_expression) return invalid_text(call, fault);
+    return invalid(
+        call,
+        "The number of query conditions (%u) exceeds the number of key attributes defined in the schema "
+        "(%u)",
+        query->terms.count, fields.hash_count + fields.range_count);
 }
 
 /* The checks against the table's schema, in the service's order. */

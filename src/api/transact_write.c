@@ -57,11 +57,11 @@ static const struct shape shape_item = STRUCT_SHAPE("TransactWriteItem", item_me
 static const struct shape shape_items = LIST_SHAPE_SIZED(shape_item, 1, LIMIT_TRANSACTION_ACTIONS);
 const struct shape shape_request_token = STRING_SHAPE_SIZED(1, LIMIT_TOKEN_CHARACTERS);
 
-enum { TRANSACT_RETURN_CAPACITY, TRANSACT_RETURN_METRICS, TRANSACT_TOKEN, TRANSACT_ITEMS };
+enum { TRANSACT_TOKEN, TRANSACT_RETURN_CAPACITY, TRANSACT_RETURN_METRICS, TRANSACT_ITEMS };
 static const struct shape_member members[] = {
+    [TRANSACT_TOKEN] = MEMBER("ClientRequestToken", shape_request_token),
     [TRANSACT_RETURN_CAPACITY] = MEMBER("ReturnConsumedCapacity", shape_return_capacity),
     [TRANSACT_RETURN_METRICS] = MEMBER("ReturnItemCollectionMetrics", shape_return_metrics),
-    [TRANSACT_TOKEN] = MEMBER("ClientRequestToken", shape_request_token),
     [TRANSACT_ITEMS] = REQUIRED("TransactItems", shape_items),
 };
 static const struct shape shape = STRUCT_SHAPE("TransactWriteItemsInput", members);

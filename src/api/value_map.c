@@ -40,11 +40,10 @@ static void take_entries(struct api_call *call, const struct node *node, struct 
 
 bool map_from_node(struct api_call *call, const struct node *node, struct map *out)
 {
-    for (uint32_t i = 0; i < node->count; i++) {
-        const struct node_entry *entry = &node->entries[i];
-        if (entry->node.fault.len) return invalid_text(call, entry->node.fault);
-        if (!check_attribute_name(call, entry->key)) return false;
-    }
+    for (uint32_t i = 0; i < node->count; i++)
+        if (!check_attribute_name(call, node->entries[i].key)) return false;
+    for (uint32_t i = 0; i < node->count; i++)
+        if (node->entries[i].node.fault.len) return invalid_text(call, node->entries[i].node.fault);
     take_entries(call, node, out);
     return true;
 }

@@ -115,7 +115,9 @@ static bool keep_term(struct reading *reading, const struct key_term *term)
     struct key_terms *terms = reading->terms;
     for (uint32_t i = 0; i < terms->count; i++) {
         if (slice_equal(terms->list[i].name, term->name))
-            return refuse(reading, SLICE("KeyConditionExpressions must only contain one condition per key"));
+            return refuse(reading,
+                          SLICE("Invalid KeyConditionExpression: KeyConditionExpressions must only contain "
+                                "one condition per key"));
     }
     if (terms->count == reading->capacity) {
         reading->capacity = reading->capacity ? reading->capacity * 4 : FIRST_TERMS;

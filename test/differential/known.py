@@ -458,6 +458,10 @@ KNOWN = [
           "The provided starting key is invalid", ".*Condition parameter type does not match schema type",
           "recorded (dynalite): its number of attributes is looked at before the conditions", operation="Query"),
     words("no key conditions", "Conditions can be of length 1 or 2 only", "Conditions must be at least length 1"),
+    words("more key conditions than keys", r"The number of query conditions \(\d+\) exceeds the number of key .*",
+          "Conditions can be of length 1 or 2 only"),
+    words("two conditions on a key", "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one .*",
+          "KeyConditionExpressions must only contain one condition per key"),
     words("a start key that is no key", "The provided starting key is invalid.*",
           "(Exclusive Start Key must have same size as table's key schema|Supplied AttributeValue is empty, .*)"),
     words("a hash key not asked for", r"Query condition missed key schema element: \S+",
@@ -507,9 +511,9 @@ KNOWN = [
           "400 ValidationException: ExpressionAttributeNames can only be specified when using expressions",
           "ok", operation="BatchGetItem"),
     Known("a filter on what an index does not project",
-          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item, Quipu by "
-          "what the index holds",
-          places=r"\.(Count|Items)", operation="Query|Scan",
+          "a query of the service refuses it; of a scan nothing is recorded: Local filters by the whole item and does "
+          "not charge for it, Quipu filters by what the index holds, and charges for what it fetches",
+          places=r"\.(Count|Items|ConsumedCapacity\..*)", operation="Query|Scan",
           when=lambda d: d.request.get("IndexName") and filters(d.request)),
     words("a path into a key of an index, beside other faults",
           r".*[Ii]ndex \S+ does not project.*|Filter Expression can only contain non-primary key attributes: .*|"

@@ -195,6 +195,25 @@ TEST(names_of_indexes_are_distinct)
     world_close(&world);
 }
 
+#define TOO_SHORT(name, list)                                                                                \
+    "Value '" name "' at '" list                                                                             \
+    ".1.member.indexName' failed to satisfy constraint: Member must have length "                            \
+    "greater than or equal to 3"
+
+/* Global ones are told first, in whichever order they come. */
+TEST(names_of_indexes_have_three_letters)
+{
+    struct world world;
+    world_open(&world);
+    const char *local = schema_index(&world, "l1", "h:a r:b", ALL),
+               *global = schema_index(&world, "g1", "h:a", ALL);
+    const char *lists = schema_list(&world, ON_DEMAND, "LocalSecondaryIndexes", local, NULL);
+    refuses(&world, "a b", "h:a r:b", schema_list(&world, lists, "GlobalSecondaryIndexes", global, NULL),
+            "2 validation errors detected: " TOO_SHORT("g1", "globalSecondaryIndexes") "; " TOO_SHORT(
+                "l1", "localSecondaryIndexes"));
+    world_close(&world);
+}
+
 TEST(global_indexes_have_up_to_four_and_four_keys)
 {
     struct world world;

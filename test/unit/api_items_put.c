@@ -128,6 +128,8 @@ TEST(put_refuses_in_the_order_of_the_service)
          "ValidationException: The parameter cannot be converted to a numeric value: x"},
         {"PutItem", "{'TableName':'hash','Item':{'a':{'S':'x'},'':{'S':'x'}}}",
          "ValidationException: Empty attribute name"},
+        {"PutItem", "{'TableName':'hash','Item':{'a':{'N':'x'},'':{'S':'x'}}}",
+         "ValidationException: Empty attribute name"},
         /* what to return */
         {"PutItem",
          "{'TableName':'hash','Item':{'a':{'S':'1'}},'Expected':{'a':{}},'ReturnValues':'ALL_NEW'}",

@@ -346,11 +346,13 @@ TEST(a_query_is_refused_in_the_order_of_the_service)
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and a = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}}}",
-         "ValidationException: KeyConditionExpressions must only contain one condition per key"},
+         "ValidationException: Invalid KeyConditionExpression: KeyConditionExpressions must only contain one "
+         "condition per key"},
         {"Query",
          "{'TableName':'pair','KeyConditionExpression':'a = :a and b = :a and c = "
          ":a','ExpressionAttributeValues':{':a':{'S':'x'}}}",
-         "ValidationException: Conditions can be of length 1 or 2 only"},
+         "ValidationException: The number of query conditions (3) exceeds the number of key attributes defined in the "
+         "schema (2)"},
         {"Query", "{'TableName':'pair','KeyConditions':{'a':null}}",
          "ValidationException: The filter condition for an attribute cannot be null: a"},
         {"Query",

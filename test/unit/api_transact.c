@@ -243,6 +243,11 @@ TEST(what_is_wrong_with_a_transaction_itself_is_refused)
          "'clientRequestToken' failed to satisfy constraint: Member must have length less than or equal "
          "to "
          "36"},
+        {"TransactWriteItems",
+         "{'TransactItems':[" PUT("hash", ONE) "],'ReturnConsumedCapacity':'ALL','ClientRequestToken':''}",
+         "ValidationException: 2 validation errors detected: Value '' at 'clientRequestToken' failed to satisfy "
+         "constraint: Member must have length greater than or equal to 1; Value 'ALL' at 'returnConsumedCapacity' "
+         "failed to satisfy constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"},
         {"TransactWriteItems", WRITE("{}"),
          "ValidationException: Invalid Request: TransactWriteRequest should contain Delete or Put or "
          "Update "

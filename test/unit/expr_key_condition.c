@@ -56,7 +56,8 @@ TEST(key_condition_faults_without_a_table)
         {":s between a and b", INVALID "BETWEEN operator must have the key attribute as its first operand"},
         {"begins_with(:s, pk)",
          INVALID "begins_with operator must have the key attribute as its first operand"},
-        {"pk = :s and pk > :s", "KeyConditionExpressions must only contain one condition per key"},
+        {"pk = :s and pk > :s",
+         "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"},
         {"pk = :s and sk = :n and a = :n", "Conditions can be of length 1 or 2 only"},
         {"(a > :s and b > :s) and (c > :s and d > :s) and e > :s", "Conditions can be of length 1 or 2 only"},
         {"pk = a and pk <> :s", INVALID "Multiple attribute names used in one condition"},
@@ -171,7 +172,8 @@ TEST(compound_keys_want_all_hash_attributes)
         {"h1 = :n and h2 = :n and h3 = :s and h4 > :s", HASH("h4")},
         {"h1 = :n and h2 = :n and h3 = :s and h4 = :s", MISMATCH},
         {"h1 = :n and h2 = :n and h3 = :s and h4 = :s and r4 = :s", MISMATCH},
-        {"h1 = :s and h1 = :s", "KeyConditionExpressions must only contain one condition per key"},
+        {"h1 = :s and h1 = :s",
+         "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key"},
     };
     CHECK_EXAMPLES(&compound, examples);
 }
