@@ -148,7 +148,8 @@ function findInPage(kind, name, within) {
     if (!root) return null;
     for (const element of root.querySelectorAll(kinds[kind] ?? kind)) {
         // Neither one that is disabled nor one that still works at what it was clicked for.
-        if (!element.checkVisibility() || element.disabled || element.ariaBusy === 'true') continue;
+        const isSeen = element.checkVisibility({visibilityProperty: true});
+        if (!isSeen || element.disabled || element.ariaBusy === 'true') continue;
         const own = nameOf(element);
         if (pattern ? pattern.test(own) : own === name) return element;
     }

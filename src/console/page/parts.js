@@ -449,6 +449,7 @@ export function grid({
             }
             if (content instanceof Node || Array.isArray(content)) renew(cell, content);
             else text(cell, content);
+            if (i === 0 && typeof content === 'string') cell.title = content; // it may be cut
         });
     }
     function ordered() {
@@ -539,6 +540,10 @@ export function grid({
 export function split(list, detail) {
     return h('div.split', h('section.pane.list', list), h('section.pane.detail', {'aria-live': 'off'}, detail));
 }
+
+const WIDE = matchMedia('(min-width: 1100px)'); // as in style.css
+// Whether the chosen one stands beside the list.
+export const isBeside = () => WIDE.matches;
 
 // What was opened below the screen, where the panes are one under the other, is brought to where it is seen.
 export function bringIntoView(element) {

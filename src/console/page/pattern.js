@@ -14,6 +14,7 @@ import {
     faultPlace,
     grid,
     input,
+    isBeside,
     oneAtATime,
     split,
     teach,
@@ -120,6 +121,13 @@ export function patternView(view) {
                 : null,
         );
         const panes = split([bar, faults.element, table.element, more], [place]);
+        let tellListed;
+        const isListed = new Promise(done => (tellListed = done));
+        if (!isBeside()) {
+            // what stands below the list is not pushed down by it
+            panes.lastChild.classList.add('coming');
+            isListed.then(() => panes.lastChild.classList.remove('coming'));
+        }
         replace(page.el, panes, lesson);
 
         async function showDetail() {
@@ -150,6 +158,7 @@ export function patternView(view) {
             };
             detail = opened;
             opened.faults = own;
+            const content = h('div.chosen.coming', opened.element); // its space is kept until all of it is known
             replace(
                 place,
                 h(
@@ -177,9 +186,10 @@ export function patternView(view) {
                         : null,
                 ),
                 own.element,
-                opened.element,
+                content,
             );
-            await opened.refresh();
+            await Promise.all([opened.refresh(), isBeside() ? null : isListed]);
+            content.classList.remove('coming');
             if (detail === opened) bringIntoView(place);
         }
         async function lessons() {
@@ -192,6 +202,7 @@ export function patternView(view) {
         }
         async function refreshAll() {
             await faults.run(load);
+            tellListed();
             await detail?.refresh();
         }
         page.every(paceMs(), refreshAll);

@@ -162,15 +162,16 @@ export function treeEditor(item, {keys, isNew, locked = false, onchange}) {
                 if (!isContainer(member.node.type)) return;
                 const number = member.node.members.length;
                 const inner = h('div', {hidden: true});
+                const words = `${number} ${number === 1 ? 'member' : 'members'}`;
                 const toggle = button('', () => open(inner.hidden), {
                     class: 'small',
-                    'aria-label': `Members of ${label}`,
+                    'aria-label': `${words} of ${label}`,
                 });
                 function open(is) {
                     if (is && !inner.hasChildNodes()) inner.append(container(member.node, label, false));
                     inner.hidden = !is;
                     toggle.setAttribute('aria-expanded', String(is));
-                    toggle.textContent = `${is ? '▾' : '▸'} ${number} ${number === 1 ? 'member' : 'members'}`;
+                    toggle.textContent = `${is ? '▾' : '▸'} ${words}`;
                 }
                 replace(value, toggle);
                 nested.append(inner);

@@ -123,10 +123,11 @@ export function open(page) {
     const hint = h('div.triggers-hint');
     const picture = h(
         'div.scroll.triggers-picture',
-        {tabindex: '0', role: 'region', 'aria-label': 'Map of triggers'},
+        {tabindex: '0', role: 'region', 'aria-label': 'Map of triggers', hidden: true},
         map.element,
     );
     const panes = split(list.element, place);
+    panes.classList.add('coming'); // the map comes above the list when it is known
     replace(
         page.el,
         h('h1', 'Triggers'),
@@ -179,6 +180,7 @@ export function open(page) {
             ];
             rows.sort((a, b) => order(a, b, 'source') || order(a, b, 'target') || order(a, b, 'key'));
             paint();
+            panes.classList.remove('coming');
         }),
     );
     const readLags = oneAtATime(async () => {
