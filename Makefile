@@ -135,6 +135,8 @@ $B/libquipu.so: $(library_objects)
 beside_client  := net
 beside_dynamo  := web $(below_web)
 beside_library := web $(below_web)
+# Functions that a room's tests put their own in front of.
+wraps_store := -Wl,--wrap=rocksdb_write,--wrap=rocksdb_options_set_max_bytes_for_level_base
 UNIT_ROOMS := $(filter $(ROOMS),$(sort $(foreach f,$(wildcard test/unit/*_*.c),$(firstword $(subst _, ,$(notdir $f))))))
 
 $B/test/%.o: test/%.c
@@ -144,7 +146,7 @@ $B/test/%.o: test/%.c
 define room_unit
 $B/unit/$1: $(patsubst test/%.c,$B/test/%.o,$(wildcard test/unit/$1_*.c)) $B/test/unit/runner.o $(patsubst %,$B/lib/%.a,$(beside_$1)) $(filter-out %/main.a,$(call archives,$1))
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS) -o $$@ -Wl,--start-group $$^ -Wl,--end-group $$(LIBS)
+	$$(CC) $$(LDFLAGS) $$(wraps_$1) -o $$@ -Wl,--start-group $$^ -Wl,--end-group $$(LIBS)
 unit-$1: $B/unit/$1
 	$B/unit/$1
 .PHONY: unit-$1

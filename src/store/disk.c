@@ -136,12 +136,14 @@ static enum rocks_result state_of_rocks(struct disk *disk, char *sentence, size_
     return state;
 }
 
-/* The deletions must be on disk before any file is dropped. */
+/* Gives the space of large ranges back. Their deletions must be on disk before any file is dropped. */
 static enum store_result reclaim(struct disk *disk)
 {
+    if (disk_filler_is_filling(&disk->filler) || !rocks_has_cleared(disk->content)) return STORE_OK;
     enum journal_result synced = journal_sync(disk->journal);
     if (synced != JOURNAL_OK) return journal_failed(disk, synced);
-    return rocks_reclaim(disk->content) == ROCKS_OK ? STORE_OK : write_failed(disk, disk->content->refusal);
+    rocks_reclaim(disk->content);
+    return STORE_OK;
 }
 
 /* Before the first batch of the journal, and before the first one without a sync, the folder must know of it: else a
@@ -180,7 +182,7 @@ static enum store_result disk_write(struct store *store, const struct store_batc
     disk->log_is_short = false;
     if (fill(disk, batch, durable) != ROCKS_OK) return write_failed(disk, disk->content->refusal);
     if (journal_wants_next(disk->journal)) disk_keeper_wake(&disk->keeper);
-    return rocks_has_cleared(disk->content) ? reclaim(disk) : STORE_OK;
+    return reclaim(disk);
 }
 
 static enum store_result disk_sync(struct store *store)

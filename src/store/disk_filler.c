@@ -148,6 +148,11 @@ bool disk_filler_add(struct disk_filler *filler, const struct store_batch *batch
 
 /* ---- handing over ---- */
 
+bool disk_filler_is_filling(const struct disk_filler *filler)
+{
+    return atomic_load(&filler->is_filling);
+}
+
 void disk_filler_begin(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark)
 {
     ensure(!atomic_load(&filler->is_filling));

@@ -43,6 +43,8 @@ void disk_filler_stop(struct disk_filler *filler);
  * writer gains. */
 bool disk_filler_is_for(struct disk_filler *filler, const struct store_batch *batch);
 void disk_filler_begin(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark);
+/* Whether RocksDB may be written by the thread now. */
+bool disk_filler_is_filling(const struct disk_filler *filler);
 /* Whether it waits for room, which must be told before another batch goes to the journal. */
 bool disk_filler_waits_for_room(struct disk_filler *filler, char *sentence, size_t sentence_len);
 /* Adds a batch that is in the journal to one that waits for room. False: none does. */

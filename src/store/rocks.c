@@ -272,12 +272,19 @@ enum rocks_result rocks_write(struct store *store, const struct store_batch *bat
 {
     struct rocks *rocks = rocks_of(store);
     counting_off();
+    reclaim_see(&rocks->reclaim, batch);
+    if (rocks->cleared.count && reclaim_puts_into(batch, &rocks->cleared)) store_batch_clear(&rocks->cleared);
+    struct store_batch cleared = rocks->cleared;
     char *words = batch_fill(rocks, batch);
     if (!words) {
         batch_mark(rocks, mark);
         rocksdb_write(rocks->db, rocks->write, rocks->batch, &words);
     }
     batch_empty(rocks);
+    if (words) { /* what it was to clear is there still */
+        rocks->cleared.entries.len = cleared.entries.len;
+        rocks->cleared.count = cleared.count;
+    }
     return words ? write_failed(rocks, words) : ROCKS_OK;
 }
 
@@ -286,15 +293,13 @@ bool rocks_has_cleared(struct store *store)
     return rocks_of(store)->cleared.count > 0;
 }
 
-enum rocks_result rocks_reclaim(struct store *store)
+void rocks_reclaim(struct store *store)
 {
     struct rocks *rocks = rocks_of(store);
     struct batch_reader reader = batch_read(&rocks->cleared);
-    char *words = NULL;
-    for (struct batch_entry range; !words && batch_next(&reader, &range);)
-        words = reclaim_range(&rocks->reclaim, range.key, range.value);
+    for (struct batch_entry range; batch_next(&reader, &range);)
+        reclaim_range(&rocks->reclaim, range.key, range.value);
     store_batch_clear(&rocks->cleared);
-    return words ? write_failed(rocks, words) : ROCKS_OK;
 }
 
 /* RocksDB tries again by itself what failed for want of room. Meanwhile it takes what fits in its memory, and would

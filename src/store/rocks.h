@@ -31,10 +31,10 @@ enum rocks_result {
 };
 /* The batch and its mark, together. Nothing is on disk. */
 enum rocks_result rocks_write(struct store *store, const struct store_batch *batch, struct rocks_mark mark);
-/* Whether it has deleted large ranges, whose space rocks_reclaim then gives back. What was written must be on disk, in
- * the journal, before that. */
+/* Whether it has deleted large ranges, whose space rocks_reclaim then gives back, in the background. What was written
+ * must be on disk, in the journal, before that. Not beside rocks_write. */
 bool rocks_has_cleared(struct store *store);
-enum rocks_result rocks_reclaim(struct store *store);
+void rocks_reclaim(struct store *store);
 /* Whether it can still be written: flushes and compactions fail behind our back. Not beside rocks_write. */
 enum rocks_result rocks_state(struct store *store);
 /* Nothing has failed since rocks_state was asked last; beside rocks_write, too. */
