@@ -153,9 +153,19 @@ bool disk_filler_is_filling(const struct disk_filler *filler)
     return atomic_load(&filler->is_filling);
 }
 
+/* Readers of what waited for room before may read once more while they do: they must not be made to wait for this
+ * batch, for the thread waits for them. */
+static void await_readers(struct disk_filler *filler)
+{
+    pthread_mutex_lock(&filler->lock);
+    while (filler->over_readers) pthread_cond_wait(&filler->done, &filler->lock);
+    pthread_mutex_unlock(&filler->lock);
+}
+
 void disk_filler_begin(struct disk_filler *filler, const struct store_batch *batch, struct rocks_mark mark)
 {
     ensure(!atomic_load(&filler->is_filling));
+    await_readers(filler);
     store_batch_clear(&filler->batch);
     buf_slice(&filler->batch.entries, buf_view(&batch->entries));
     filler->batch.count = batch->count;
