@@ -157,7 +157,7 @@ unit: $(addprefix unit-,$(UNIT_ROOMS))
 
 # ---- power cuts: test/cut ----
 # `cut` opens its journals with small segments.
-$B/cut/cut: $(patsubst test/%.c,$B/test/%.o,$(filter-out test/cut/record.c,$(wildcard test/cut/*.c))) $(call archives,store)
+$B/cut/cut: $(patsubst test/%.c,$B/test/%.o,$(filter-out test/cut/record.c,$(wildcard test/cut/*.c))) $(call archives,backup)
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -Wl,--wrap=journal_open -o $@ $^ $(DYNAMIC_LIBS)
 $B/cut/record.so: $B/test/cut/record.o

@@ -55,9 +55,11 @@ bool disk_path(char path[DISK_PATH], const char *folder, const char *name, char 
 bool disk_make_folder(const char *path, char *error, size_t error_len)
 {
     char parent[DISK_PATH];
-    if (mkdir(path, 0700) != 0)
-        return errno == EEXIST || disk_refuse("make the folder", path, error, error_len);
-    return disk_path(parent, path, "..", error, error_len) && disk_sync_folder(parent, error, error_len);
+    bool is_there = mkdir(path, 0700) != 0;
+    if (is_there && errno != EEXIST) return disk_refuse("make the folder", path, error, error_len);
+    /* Who made it may have been killed before this, and its parent may be one that we must not read. */
+    return disk_path(parent, path, "..", error, error_len) &&
+           (disk_sync_folder(parent, error, error_len) || is_there);
 }
 
 /* Whether it is still the folder of that name: somebody may have removed it meanwhile. */

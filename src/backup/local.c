@@ -197,6 +197,7 @@ static bool begin_in_place(struct local *local, struct backup_base *base, char *
         !base->number) /* when it was written is not known, but it is not later than the next one */
         base->time_ms = last_find(local->store, base->number + 1, local->clock).time_ms;
     local->place = (struct log_place){.cursor.number = base->number + 1, .mark = base->mark};
+    local->newest = base->number;
     return true;
 }
 

@@ -218,6 +218,15 @@ enum backup_log backup_ship(struct backup_target *target, struct backup_source *
     return fine ? result : result == BACKUP_LOG_BLOCK ? BACKUP_LOG_FAILED : result;
 }
 
+/* What is whole of it may not be on the disk: its writer may have ended before the sync. */
+static bool cut_piece(const char *path, uint64_t bytes)
+{
+    int file = open(path, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    bool is_cut = file >= 0 && ftruncate(file, (off_t)bytes) == 0 && fsync(file) == 0;
+    if (file >= 0) close(file);
+    return is_cut;
+}
+
 bool pieces_finish(const struct target_paths *paths, char *error, size_t error_len)
 {
     struct target_list list;
@@ -236,7 +245,7 @@ bool pieces_finish(const struct target_paths *paths, char *error, size_t error_l
             continue;
         }
         snprintf(closed, sizeof closed, "%.*s", (int)(strlen(path) - strlen(OPEN)), path);
-        if (truncate(path, (off_t)end.bytes) != 0 || rename(path, closed) != 0)
+        if (!cut_piece(path, end.bytes) || rename(path, closed) != 0)
             fine = disk_refuse("write", path, error, error_len);
     }
     target_list_free(&list);

@@ -8,6 +8,8 @@
  *  cut check DATA --seed S --least A --most B                 judges a folder as it is
  *  cut flips DATA --seed S --least A --most B --states N      turns bits in copies of a folder, and judges them
  *  cut lost DATA --seed S --least A --most B --states N       takes segments of the log away in copies of a folder
+ *  cut ship TARGET --to DATA --seed S --batches N [--end ...] ships the batches of a store to a target of backups
+ *  cut copies TRACE --seed S --states N ...                   as `states`: what is cut and judged is such a target
  *
  * Folders are made in --scratch. Judging happens in children: whatever it ends in is told, with the command that does
  * it again. The last line counts. */
@@ -20,6 +22,7 @@
 
 #include "base/fail.h"
 #include "base/random.h"
+#include "cut/copies.h"
 #include "cut/disk.h"
 #include "cut/flips.h"
 #include "cut/judge.h"
@@ -317,6 +320,12 @@ static void pass_run(struct pass *pass)
     free(states.list);
 }
 
+static bool is_right(const struct judgement *judgement, char *words, size_t words_len)
+{
+    if (!strcmp(given.command, "copies")) return copies_judge(judgement, given.scratch, words, words_len);
+    return judge(judgement, words, words_len);
+}
+
 static bool judge_state(struct pass *pass, const struct state *state, const char *folder)
 {
     char data[PATH_MAX], words[4096];
@@ -328,12 +337,12 @@ static bool judge_state(struct pass *pass, const struct state *state, const char
                                   .read_only_first = state->seed % 5 == 0,
                                   .dies = state->seed % 3 == 0,
                                   .once = (state->at + state->seed) % 2};
-    if (judge(&judgement, words, sizeof words)) return true;
+    if (is_right(&judgement, words, sizeof words)) return true;
     if (pass->shown++ >= FAILURES_SHOWN) return false;
     printf("FAILED at record %zu, state %llu", state->at, (unsigned long long)state->seed);
     if (state->omit != OMIT_NONE) printf(", without page %lld", (long long)state->omit);
     printf(" (batch %u acknowledged, %u begun): %s", pass->durable[0], pass->begun[0], words);
-    printf("  again: build/cut/cut states %s --seed %llu --at %zu --state %llu", given.path,
+    printf("  again: build/cut/cut %s %s --seed %llu --at %zu --state %llu", given.command, given.path,
            (unsigned long long)given.seed, state->at, (unsigned long long)state->seed);
     if (state->omit != OMIT_NONE) printf(" --omit %lld", (long long)state->omit);
     if (given.base) printf(" --base %s --least %u --most %u", given.base, given.least, given.most);
@@ -357,6 +366,26 @@ static int states(void)
     batches_free(&batches);
     trace_free(&pass.trace);
     return end_of(pass.count);
+}
+
+static void mark_shipped(void *context, enum trace_mark kind, uint32_t number)
+{
+    mark(*(const int *)context, kind, number);
+}
+
+static int ship(void)
+{
+    const char *to = getenv(CUT_TRACE);
+    int trace = to ? open(to, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
+    struct shipping shipping = {.target = given.path,
+                                .data = given.to,
+                                .seed = given.seed,
+                                .batches = given.batches,
+                                .no_ranges = given.no_ranges,
+                                .is_killed = !strcmp(given.end, "exit"),
+                                .mark = mark_shipped,
+                                .context = &trace};
+    return copies_ship(&shipping) ? 0 : 3;
 }
 
 static bool print_state(struct pass *pass, const struct state *state, const char *folder)
@@ -465,13 +494,15 @@ int main(int count, char **arguments)
     static const struct {
         const char *name;
         int (*run)(void);
-    } commands[] = {{"work", work},   {"states", states}, {"make", make},
-                    {"check", check}, {"flips", flips},   {"lost", lost}};
+    } commands[] = {{"work", work},   {"states", states}, {"make", make}, {"check", check},
+                    {"flips", flips}, {"lost", lost},     {"ship", ship}, {"copies", states}};
     if (count < 3) {
-        fprintf(stderr,
-                "cut work|states|make|check|flips|lost PATH ...; the head of test/cut/cut.c tells more\n");
+        fprintf(
+            stderr,
+            "cut work|states|make|check|flips|lost|ship|copies PATH ...; the head of test/cut/cut.c tells more\n");
         return 2;
     }
+    given.command = arguments[1];
     given.path = arguments[2];
     for (int i = 3; i < count; i += 2) {
         if (i + 1 < count &&

@@ -111,11 +111,7 @@ static bool judge_once(const struct judgement *judgement)
            !strncmp(words, "cannot be read", strlen("cannot be read"));
 }
 
-enum part { PART_FIRST, PART_AGAIN, PART_ONCE };
-
-/* Runs a part of a judgement in a child. Its output goes to *words. */
-static bool in_child(const struct judgement *judgement, enum part part, uint32_t *number, char *words,
-                     size_t words_len)
+bool judge_in_child(bool (*part)(void *context), void *context, char *words, size_t words_len)
 {
     int pipes[2];
     fflush(stdout);
@@ -127,10 +123,7 @@ static bool in_child(const struct judgement *judgement, enum part part, uint32_t
         dup2(pipes[1], STDOUT_FILENO);
         dup2(pipes[1], STDERR_FILENO);
         close(pipes[0]);
-        bool right = part == PART_FIRST   ? judge_first(judgement, number)
-                     : part == PART_AGAIN ? judge_again(judgement, *number)
-                                          : judge_once(judgement);
-        if (right && part == PART_FIRST) printf("%u", *number);
+        bool right = part(context);
         fflush(stdout);
         _exit(right ? 0 : 1);
     }
@@ -143,20 +136,46 @@ static bool in_child(const struct judgement *judgement, enum part part, uint32_t
     int status;
     ensure(waitpid(child, &status, 0) == child);
     if (WIFSIGNALED(status)) snprintf(words + len, words_len - len, "DIED of signal %d\n", WTERMSIG(status));
-    if (part == PART_FIRST) *number = (uint32_t)strtoul(words, NULL, 10);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+struct part {
+    const struct judgement *judgement;
+    uint32_t number; /* of the last batch that was found */
+};
+
+/* Tells the number, which its parent cannot see. */
+static bool run_first(void *context)
+{
+    struct part *part = context;
+    bool right = judge_first(part->judgement, &part->number);
+    if (right) printf("%u", part->number);
+    return right;
+}
+
+static bool run_again(void *context)
+{
+    const struct part *part = context;
+    return judge_again(part->judgement, part->number);
+}
+
+static bool run_once(void *context)
+{
+    return judge_once(((const struct part *)context)->judgement);
 }
 
 bool judge(const struct judgement *judgement, char *words, size_t words_len)
 {
-    uint32_t number = 0;
-    return in_child(judgement, PART_FIRST, &number, words, words_len) &&
-           (judgement->once || in_child(judgement, PART_AGAIN, &number, words, words_len));
+    struct part part = {.judgement = judgement};
+    if (!judge_in_child(run_first, &part, words, words_len)) return false;
+    part.number = (uint32_t)strtoul(words, NULL, 10);
+    return judgement->once || judge_in_child(run_again, &part, words, words_len);
 }
 
 bool judge_damaged(const struct judgement *judgement, bool *found, char *words, size_t words_len)
 {
-    bool right = in_child(judgement, PART_ONCE, NULL, words, words_len);
+    struct part part = {.judgement = judgement};
+    bool right = judge_in_child(run_once, &part, words, words_len);
     *found = words[0];
     return right;
 }

@@ -21,6 +21,9 @@ bool judge(const struct judgement *judgement, char *words, size_t words_len);
 /* The same, once: a folder that does not open, or cannot be read, is right too if a sentence says so. */
 bool judge_damaged(const struct judgement *judgement, bool *found, char *words, size_t words_len);
 
+/* Runs it in a child, whose output goes to *words. False: so does the child say, or it died. */
+bool judge_in_child(bool (*part)(void *context), void *context, char *words, size_t words_len);
+
 void remove_folder(const char *folder);
 
 #endif
