@@ -21,8 +21,7 @@ enum group_state {
     GROUP_STATES(X)
 #undef X
 };
-/* X(name): what rules consist of, which a head has by the same names. The deadline is the last: a head may have its own.
- */
+/* X(name): what rules consist of, which a head has by the same names. The deadline is last: a head may have another. */
 #define GROUP_RULES(X)                                                                                       \
     X(size) X(needs) X(when) X(values) X(folds) X(quiet) X(late) X(keep) X(then) X(deadline)
 enum group_late { LATE_DISCARD, LATE_APPEND, LATE_NEW };
