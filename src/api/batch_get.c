@@ -18,13 +18,14 @@ static const struct shape_member keys_members[] = {
     [KEYS_NAMES] = MEMBER("ExpressionAttributeNames", shape_name_map),
 };
 static const struct shape shape_keys_and_attributes = STRUCT_SHAPE("KeysAndAttributes", keys_members);
+static const struct shape shape_read_table = {NAME_RULES(3), .takes_arn = true};
 static const struct shape shape_request_items = {
-    .kind = SHAPE_MAP, .of = &shape_keys_and_attributes, .key = &shape_table_key};
+    .kind = SHAPE_MAP, .of = &shape_keys_and_attributes, .key = &shape_read_table, .shown_as_sent = true};
 
-enum { BATCH_RETURN_CAPACITY, BATCH_ITEMS };
+enum { BATCH_ITEMS, BATCH_RETURN_CAPACITY };
 static const struct shape_member members[] = {
-    [BATCH_RETURN_CAPACITY] = MEMBER("ReturnConsumedCapacity", shape_return_capacity),
     [BATCH_ITEMS] = REQUIRED("RequestItems", shape_request_items),
+    [BATCH_RETURN_CAPACITY] = MEMBER("ReturnConsumedCapacity", shape_return_capacity),
 };
 static const struct shape shape = STRUCT_SHAPE("BatchGetItemInput", members);
 

@@ -7,6 +7,7 @@
 #include "api/shapes.h"
 
 #include "base/fail.h"
+#include "base/raw.h"
 
 #define VIOLATIONS_MAX 10 /* the service lists no more */
 #define ARN_MAX        1024
@@ -22,6 +23,7 @@ struct place {
 };
 
 struct checker {
+    struct api_call *call;
     struct buf text;
     unsigned count;
 };
@@ -112,6 +114,21 @@ static void put_place(struct buf *out, const struct place *place, bool as_writte
     }
 }
 
+/* A member in the request's own JSON, without white space. */
+static void put_sent(struct checker *checker, struct slice name)
+{
+    struct arena *arena = checker->call->arena;
+    struct slice raw = raw_member(arena, checker->call->body,
+                                  arena_printf(arena, "%.*s", SLICE_ARG(name)).data);
+    bool in_string = false;
+    for (size_t i = 0; i < raw.len; i++) {
+        if (!in_string && memchr(" \t\r\n", raw.data[i], 4)) continue;
+        if (raw.data[i] == '"') in_string = !in_string;
+        if (in_string && raw.data[i] == '\\') buf_byte(&checker->text, (unsigned char)raw.data[i++]);
+        buf_byte(&checker->text, (unsigned char)raw.data[i]);
+    }
+}
+
 /* Begins the next violation; what the value must satisfy is written behind. False when there are enough. */
 static bool violation(struct checker *checker, const struct place *place, const struct node *node, bool terse)
 {
@@ -121,7 +138,10 @@ static bool violation(struct checker *checker, const struct place *place, const 
     buf_text(out, "Value ");
     if (!terse) {
         if (node->present) buf_byte(out, '\'');
-        put_node(out, node);
+        if (node->present && node->shape->shown_as_sent)
+            put_sent(checker, place->name);
+        else
+            put_node(out, node);
         if (node->present) buf_byte(out, '\'');
         buf_byte(out, ' ');
     }
@@ -291,11 +311,17 @@ static void check_list(struct checker *checker, const struct place *place, const
     }
 }
 
+static bool is_arn(struct slice text)
+{
+    return slice_starts(text, SLICE("arn:")) && text.len <= ARN_MAX;
+}
+
 static void check_map_key(struct checker *checker, const struct place *place, const struct node *map,
                           uint32_t index)
 {
     const struct shape *shape = map->shape->key;
     struct node key = {.shape = shape, .present = true, .text = map->entries[index].key};
+    if (shape->takes_arn && is_arn(key.text)) return;
     if (breaks_own(&key) && violation(checker, place, map, false))
         put_all_constraints(&checker->text, "Map keys", shape);
 }
@@ -346,7 +372,7 @@ static void check_struct(struct checker *checker, const struct place *parent, co
 static bool check_table_name(struct api_call *call, const struct shape_member *member,
                              const struct node *node)
 {
-    struct checker checker = {0};
+    struct checker checker = {.call = call};
     struct place at = {.kind = PLACE_MEMBER, .name = member->name};
     const struct shape *shape = member->shape;
     if (!node->present) {
@@ -354,7 +380,7 @@ static bool check_table_name(struct api_call *call, const struct shape_member *m
         return invalid(call, "The parameter '%.*s' is required but was not present in the request",
                        SLICE_ARG(member->name));
     }
-    if (slice_starts(node->text, SLICE("arn:")) && node->text.len <= ARN_MAX) return true;
+    if (is_arn(node->text)) return true;
     if (shape->table_name == TABLE_NAME_OF_ITEMS && node->text.len < TABLE_NAME_LEAST &&
         (!node->text.len || is_plain_name(node->text))) {
         violation(&checker, &at, node, false);
@@ -368,7 +394,7 @@ static bool check_table_name(struct api_call *call, const struct shape_member *m
 bool request_check(struct api_call *call, const struct node *root)
 {
     const struct shape *shape = root->shape;
-    struct checker checker = {0};
+    struct checker checker = {.call = call};
     ensure(shape->kind == SHAPE_STRUCT);
     for (uint32_t i = 0; i < shape->member_count; i++)
         if (shape->members[i].shape->table_name &&

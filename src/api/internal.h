@@ -56,8 +56,10 @@ struct shape {
     bool (*matches)(struct slice);   /* STRING with a pattern */
     const char *const *choices;      /* STRING: enum in the service's printing order, ended by NULL */
     enum table_name_rule table_name; /* STRING: a table's name, checked alone and before everything else */
-    bool terse;        /* violations in the newer wording: path as in the request, value left out */
-    bool length_first; /* a violated length is said before a violated pattern */
+    bool terse;         /* violations in the newer wording: path as in the request, value left out */
+    bool length_first;  /* a violated length is said before a violated pattern */
+    bool shown_as_sent; /* MAP, a member of the request: violations show it as JSON */
+    bool takes_arn;     /* STRING: an ARN may stand for it, and is judged later */
     bool (*check_body)(struct api_call *); /* of a whole request, before its members' constraints; or NULL */
 };
 

@@ -141,6 +141,9 @@ TEST(batch_get_refuses_in_the_order_of_the_service)
          "constraint: Member must not be null"},
         {"BatchGetItem", "{'RequestItems':{}}",
          "ValidationException: The requestItems parameter is required for BatchGetItem"},
+        {"BatchGetItem",
+         "{'RequestItems':{'arn:aws:dynamodb:us-east-1:000000000000:table/none':{'Keys':[{'a':{'S':'1'}}]}}}",
+         "ResourceNotFoundException: Requested resource not found"},
         {"BatchGetItem", "{'RequestItems':{'hash':{}}}",
          "ValidationException: 1 validation error detected: Value null at 'requestItems.hash.member.keys' "
          "failed to satisfy constraint: Member must not be null"},
@@ -189,4 +192,21 @@ TEST(batch_get_refuses_in_the_order_of_the_service)
          "are not allowed: Key: a"},
     };
     check_exchanges(exchanges, sizeof exchanges / sizeof *exchanges);
+}
+
+TEST(batch_get_names_its_tables_as_they_may_be_called)
+{
+    struct world world;
+    items_open(&world);
+    struct slice reply = ask_quoted(
+        &world, "BatchGetItem",
+        "{'RequestItems': {'bad!name':{ 'Keys':[{'a':{'S':'1 \\\\\\'2'}}]\n} },'ReturnConsumedCapacity':'ALL'}");
+    CHECK_TEXT(
+        member_text(&world, reply, "message"),
+        "2 validation errors detected: Value '{\"bad!name\":{\"Keys\":[{\"a\":{\"S\":\"1 \\\\\\\"2\"}}]}}' at "
+        "'requestItems' failed to satisfy constraint: Map keys must satisfy constraint: [Member must have length "
+        "less than or equal to 255, Member must have length greater than or equal to 3, Member must satisfy "
+        "regular expression pattern: [a-zA-Z0-9_.-]+]; Value 'ALL' at 'returnConsumedCapacity' failed to satisfy "
+        "constraint: Member must satisfy enum value set: [INDEXES, TOTAL, NONE]");
+    world_close(&world);
 }
