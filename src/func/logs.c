@@ -227,12 +227,7 @@ static struct log_time *times_read(const char *path, struct arena *arena, uint32
     while (file && fgets(line, sizeof line, file)) {
         if (sscanf(line, "%llu %lld", &position, &time_ms) != 2 || !strchr(line, '\n')) continue;
         if (*count && times[*count - 1].position >= position) continue;
-        if (*count == room) {
-            struct log_time *more = arena_array(arena, struct log_time, room ? room * 2 : 256);
-            if (*count) memcpy(more, times, *count * sizeof *more);
-            times = more;
-            room = room ? room * 2 : 256;
-        }
+        times = arena_grow(arena, times, *count, &room, sizeof *times);
         times[(*count)++] = (struct log_time){position, time_ms};
     }
     if (file) fclose(file);
