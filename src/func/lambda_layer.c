@@ -11,12 +11,6 @@
 #include "base/raw.h"
 #include "func/lambda.h"
 
-static void answer_not_found(const struct request *request)
-{
-    lambda_error(request->call, 404, "ResourceNotFoundException",
-                 "The resource you requested does not exist.");
-}
-
 /* ---- names ---- */
 
 static bool is_layer_name(struct slice text)
@@ -188,7 +182,7 @@ OPERATION(publish_layer, TARGET_NONE, PUBLISH)
     bool published = lambda_change(request, publish_step, &code, &change);
     lambda_code_end(request->func, &code);
     if (published && !lambda_show(request, &change, put_whole, 201))
-        answer_not_found(request); /* deleted again by somebody else */
+        lambda_no_resource(request->call); /* deleted again by somebody else */
 }
 
 /* ---- ListLayers, GetLayerVersionByArn ---- */
@@ -258,7 +252,7 @@ static void reply_version(struct request *request, struct slice arn)
     } else if (failed) {
         lambda_unavailable(request->call);
     } else {
-        answer_not_found(request);
+        lambda_no_resource(request->call);
     }
 }
 
