@@ -11,7 +11,6 @@
 
 #include "base/fail.h"
 
-#define FIRST_CAPACITY   8  /* of lists and maps whose length is not known before they end */
 #define COMPARE_EACH_MAX 16 /* names up to here are compared each with each */
 
 /* What the Java runtime says when it finds a scalar where an element must be a list or a map. */
@@ -210,25 +209,14 @@ static bool decode_number(struct decoder *decoder, const struct shape *shape, bo
 
 /* ---- containers ---- */
 
-/* Room for one more element; the old array is left to the arena. */
-void *decode_grow(struct arena *arena, void *array, uint32_t count, uint32_t *capacity, size_t size)
-{
-    if (count < *capacity) return array;
-    uint32_t wider = *capacity ? *capacity * 2 : FIRST_CAPACITY;
-    void *grown = arena_alloc(arena, wider * size);
-    if (count) memcpy(grown, array, count * size);
-    *capacity = wider;
-    return grown;
-}
-
 static bool decode_list(struct decoder *decoder, const struct shape *shape, struct node *out)
 {
     uint32_t capacity = 0;
     out->elements = NULL;
     json_enter(&decoder->reader);
     while (json_element(&decoder->reader)) {
-        out->elements = decode_grow(decoder->call->arena, out->elements, out->count, &capacity,
-                                    sizeof *out->elements);
+        out->elements = arena_grow(decoder->call->arena, out->elements, out->count, &capacity,
+                                   sizeof *out->elements);
         if (!decode_node(decoder, shape->of, true, &out->elements[out->count])) return false;
         out->count++;
     }
@@ -295,7 +283,7 @@ static bool decode_map(struct decoder *decoder, const struct shape *shape, struc
     out->entries = NULL;
     json_enter(&decoder->reader);
     while (json_member(&decoder->reader, &key)) {
-        out->entries = decode_grow(arena, out->entries, out->count, &capacity, sizeof *out->entries);
+        out->entries = arena_grow(arena, out->entries, out->count, &capacity, sizeof *out->entries);
         struct node_entry *entry = &out->entries[out->count++];
         entry->key = key;
         if (!decode_node(decoder, shape->of, true, &entry->node)) return false;

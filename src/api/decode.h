@@ -11,8 +11,6 @@ bool decode_refuse(struct api_call *call, const char *format, ...) __attribute__
 bool decode_string(struct api_call *call, struct json_reader *reader, struct slice *out);
 bool decode_bool(struct api_call *call, struct json_reader *reader, bool *out);
 
-/* Room for one more element in an array that began as NULL; outgrown ones are left to the arena. */
-void *decode_grow(struct arena *arena, void *array, uint32_t count, uint32_t *capacity, size_t size);
 /* For arrays of structs that begin with a name: of those with the same name only the last stays. Answers the
  * new count. */
 uint32_t decode_drop_repeated(struct arena *arena, void *array, uint32_t count, size_t size);

@@ -187,8 +187,8 @@ static bool read_set(struct value_reader *reader, struct value *out)
     out->members = NULL;
     if (!enter(reader, JSON_ARRAY)) return false;
     while (json_element(reader->json)) {
-        out->members = decode_grow(arena, out->members, out->count, &capacity, sizeof *out->members);
-        texts = decode_grow(arena, texts, out->count, &text_capacity, sizeof *texts);
+        out->members = arena_grow(arena, out->members, out->count, &capacity, sizeof *out->members);
+        texts = arena_grow(arena, texts, out->count, &text_capacity, sizeof *texts);
         if (!read_member(reader, out->type, &texts[out->count], &out->members[out->count])) return false;
         out->count++;
     }
@@ -208,8 +208,8 @@ static bool read_list(struct value_reader *reader, unsigned depth, struct value 
     out->elements = NULL;
     if (!enter(reader, JSON_ARRAY)) return false;
     while (json_element(reader->json)) {
-        out->elements = decode_grow(reader->call->arena, out->elements, out->count, &capacity,
-                                    sizeof *out->elements);
+        out->elements = arena_grow(reader->call->arena, out->elements, out->count, &capacity,
+                                   sizeof *out->elements);
         if (!read_value(reader, depth + 1, &out->elements[out->count])) return false;
         out->count++;
     }
@@ -224,7 +224,7 @@ static bool read_map(struct value_reader *reader, unsigned depth, struct map *ou
     *out = (struct map){0};
     if (!enter(reader, JSON_OBJECT)) return false;
     while (json_member(reader->json, &name)) {
-        out->attributes = decode_grow(arena, out->attributes, out->count, &capacity, sizeof *out->attributes);
+        out->attributes = arena_grow(arena, out->attributes, out->count, &capacity, sizeof *out->attributes);
         out->attributes[out->count].name = name;
         if (!read_value(reader, depth + 1, &out->attributes[out->count].value)) return false;
         out->count++;

@@ -10,6 +10,7 @@
 
 #define ARENA_FIRST_BYTES 4000 /* a request that waits takes this as long as it waits */
 #define ARENA_BLOCK_MAX   (1024 * 1024)
+#define GROWS_FROM        8 /* elements of an array whose number is not known before its end */
 #define ARENA_KEEP_BYTES                                                                                     \
     16000 /* a larger block is given back at reset; a call of a pattern needs half of it */
 
@@ -91,6 +92,15 @@ void arena_rewind(struct arena *arena, struct arena_mark mark)
 void *arena_zero(struct arena *arena, size_t bytes)
 {
     return memset(arena_alloc(arena, bytes), 0, bytes);
+}
+
+void *arena_grow(struct arena *arena, void *array, uint32_t count, uint32_t *capacity, size_t size)
+{
+    if (count < *capacity) return array;
+    *capacity = *capacity ? *capacity * 2 : GROWS_FROM;
+    void *larger = arena_alloc(arena, *capacity * size);
+    if (count) memcpy(larger, array, count * size);
+    return larger;
 }
 
 struct slice arena_copy(struct arena *arena, struct slice bytes)

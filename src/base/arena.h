@@ -5,6 +5,7 @@
 
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/slice.h"
 
@@ -50,6 +51,9 @@ struct slice arena_take(struct arena *arena, struct buf *buf);
 struct slice arena_printf(struct arena *arena, const char *format, ...) __attribute__((format(printf, 2, 3)));
 struct slice arena_vprintf(struct arena *arena, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
+
+/* Room for one more element in an array that began as NULL; outgrown ones are left to the arena. */
+void *arena_grow(struct arena *arena, void *array, uint32_t count, uint32_t *capacity, size_t size);
 
 /* An array of count elements in the arena. */
 #define arena_array(arena, type, count) ((type *)arena_alloc((arena), sizeof(type) * (count)))

@@ -61,3 +61,10 @@ void uuid_put(char out[UUID_BYTES], uint64_t a, uint64_t b)
              (unsigned)(a & 0xfff), (unsigned)(b >> 48 & 0x3fff) | 0x8000,
              (unsigned long long)(b & 0xffffffffffff));
 }
+
+void random_letters(char *out, size_t count, const char *letters)
+{
+    ensure(count <= 256 && getrandom(out, count, 0) == (ssize_t)count); /* so many come at once */
+    for (size_t i = 0; i < count; i++) out[i] = letters[(unsigned char)out[i] & 31];
+    out[count] = 0;
+}

@@ -22,13 +22,8 @@ static void add(struct document *document, struct slice name, struct slice value
         known->value = value;
         return;
     }
-    if (document->count == document->room) {
-        uint32_t room = document->room ? document->room * 2 : 16;
-        struct document_member *more = arena_array(arena, struct document_member, room);
-        if (document->count) memcpy(more, document->members, document->count * sizeof *more);
-        document->members = more;
-        document->room = room;
-    }
+    document->members = arena_grow(arena, document->members, document->count, &document->room,
+                                   sizeof *document->members);
     document->members[document->count++] = (struct document_member){name, value};
 }
 

@@ -14,7 +14,6 @@
 #include "func/archive.h"
 #include "func/pool.h"
 #include "func/queue.h"
-#include "func/routes.h"
 
 #define PATTERN_CALLERS 2 /* threads that wait for patterns */
 #define WORKERS         4 /* for requests that wait for the door */
@@ -101,18 +100,12 @@ bool func_serve(struct func *func, struct rest_call *call)
         rest_workers_run(func->workers, logs_api_serve, func, call);
         return true;
     }
-    enum rest_found own = rest_route(func_routes, func_route_count, call, &route);
-    if (own != REST_FOUND) {
-        enum rest_found lambdas = rest_route(lambda_routes, lambda_route_count, call, &route);
-        if (lambdas != REST_FOUND) {
-            if (own == REST_NOWHERE && lambdas == REST_NOWHERE) return false;
-            lambda_error(call, 405, "MethodNotAllowedException", "%.*s is not allowed here",
-                         SLICE_ARG(call->method));
-            return true;
-        }
-    }
-    route->serve(func, call);
-    return true;
+    enum rest_found found = rest_route(func_routes, func_route_count, call, &route);
+    if (found == REST_FOUND) route->serve(func, call);
+    if (found == REST_OTHER_METHOD)
+        lambda_error(call, 405, "MethodNotAllowedException", "%.*s is not allowed here",
+                     SLICE_ARG(call->method));
+    return found != REST_NOWHERE;
 }
 
 void func_put_metrics(struct func *func, struct buf *out)

@@ -124,8 +124,15 @@ void registry_close(struct registry *registry);
 
 /* ---- lambda_*.c: Lambda's API over the registry ---- */
 
-extern const struct rest_route lambda_routes[];
-extern const size_t lambda_route_count;
+/* And our own. */
+extern const struct rest_route func_routes[];
+extern const size_t func_route_count;
+/* ---- routes.c, redrive.c ---- */
+void func_serve_logs(void *func, struct rest_call *call);
+void func_serve_processes(void *func, struct rest_call *call);
+void func_serve_debug(void *func, struct rest_call *call);
+void func_serve_debug_end(void *func, struct rest_call *call);
+void func_serve_redrive(void *func, struct rest_call *call);
 
 /* ---- pool.c: processes and invocations ---- */
 

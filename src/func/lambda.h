@@ -70,8 +70,6 @@ bool lambda_find(struct request *request);
 
 /* ---- answers (lambda_answer.c) ---- */
 
-/* Ends the call with what is in its reply. */
-void lambda_done(struct rest_call *call, int status);
 /* Ends the request with JSON (base/compose.h). */
 void lambda_reply(const struct request *request, int status, const char *format, ...);
 /* "Function not found: arn..."; both answer false. */

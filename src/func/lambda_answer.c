@@ -70,6 +70,11 @@ bool lambda_refuse(struct rest_call *call, const char *format, ...)
     return false;
 }
 
+bool lambda_no_resource(struct rest_call *call)
+{
+    return lambda_error(call, 404, "ResourceNotFoundException", "The resource you requested does not exist.");
+}
+
 bool lambda_unavailable(struct rest_call *call)
 {
     return lambda_error(call, 500, "ServiceException",

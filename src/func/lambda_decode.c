@@ -58,20 +58,13 @@ static bool text_to_integer(struct slice text, int64_t *out)
 
 /* ---- what holds others ---- */
 
-static void *grow(struct arena *arena, void *array, uint32_t count, size_t size)
-{
-    if (count & (count - 1) || count == 1) return array; /* room doubles at 0, 2, 4, 8, ... */
-    void *more = arena_alloc(arena, (count ? count * 2 : 2) * size);
-    if (count) memcpy(more, array, count * size);
-    return more;
-}
-
 static bool decode_list(struct decoder *decoder, const struct shape *shape, struct shape_node *node)
 {
+    uint32_t room = 0;
     if (json_peek(&decoder->reader) != JSON_ARRAY) return mismatch(decoder, "a List");
     json_enter(&decoder->reader);
     while (json_element(&decoder->reader)) {
-        node->nodes = grow(decoder->arena, node->nodes, node->count, sizeof *node->nodes);
+        node->nodes = arena_grow(decoder->arena, node->nodes, node->count, &room, sizeof *node->nodes);
         if (!decode_value(decoder, shape->of, &node->nodes[node->count++])) return false;
     }
     return true;
@@ -80,6 +73,7 @@ static bool decode_list(struct decoder *decoder, const struct shape *shape, stru
 static bool decode_map(struct decoder *decoder, const struct shape *shape, struct shape_node *node)
 {
     struct slice key;
+    uint32_t room = 0, key_room = 0;
     if (json_peek(&decoder->reader) != JSON_OBJECT) return mismatch(decoder, "a Map");
     json_enter(&decoder->reader);
     while (json_member(&decoder->reader, &key)) {
@@ -87,8 +81,8 @@ static bool decode_map(struct decoder *decoder, const struct shape *shape, struc
         while (at < node->count && !slice_equal(node->keys[at], key)) at++;
         if (at == MAP_MEMBERS_MAX) return json_fail(&decoder->reader, "too many members");
         if (at == node->count) {
-            node->nodes = grow(decoder->arena, node->nodes, node->count, sizeof *node->nodes);
-            node->keys = grow(decoder->arena, node->keys, node->count, sizeof *node->keys);
+            node->nodes = arena_grow(decoder->arena, node->nodes, node->count, &room, sizeof *node->nodes);
+            node->keys = arena_grow(decoder->arena, node->keys, node->count, &key_room, sizeof *node->keys);
             node->keys[node->count++] = key;
         }
         if (!decode_value(decoder, shape->of, &node->nodes[at])) return false;
@@ -172,8 +166,9 @@ static const char *take_outside(struct rest_call *call, const struct shape_field
     const char *wire = field->wire ? field->wire : field->name;
     struct slice text;
     if (field->shape->kind == SHAPE_LIST) { /* it stands in the query as a name that is repeated */
+        uint32_t room = 0;
         while (node->count < LIMIT_TAGS * 2 && (text = rest_query_nth(call, wire, node->count)).data) {
-            node->nodes = grow(call->arena, node->nodes, node->count, sizeof *node->nodes);
+            node->nodes = arena_grow(call->arena, node->nodes, node->count, &room, sizeof *node->nodes);
             node->nodes[node->count++] = (struct shape_node){
                 .shape = field->shape->of, .present = true, .text = text};
         }

@@ -11,12 +11,6 @@
 #include "base/raw.h"
 #include "func/lambda.h"
 
-static void answer_not_found(const struct request *request)
-{
-    lambda_error(request->call, 404, "ResourceNotFoundException",
-                 "The resource you requested does not exist.");
-}
-
 /* ---- names ---- */
 
 static bool is_layer_name(struct slice text)
@@ -188,7 +182,7 @@ OPERATION(publish_layer, TARGET_NONE, PUBLISH)
     bool published = lambda_change(request, publish_step, &code, &change);
     lambda_code_end(request->func, &code);
     if (published && !lambda_show(request, &change, put_whole, 201))
-        answer_not_found(request); /* deleted again by somebody else */
+        lambda_no_resource(request->call); /* deleted again by somebody else */
 }
 
 /* ---- ListLayers, GetLayerVersionByArn ---- */
@@ -258,7 +252,7 @@ static void reply_version(struct request *request, struct slice arn)
     } else if (failed) {
         lambda_unavailable(request->call);
     } else {
-        answer_not_found(request);
+        lambda_no_resource(request->call);
     }
 }
 
@@ -407,8 +401,6 @@ bool layers_apply(struct request *request, const struct shape_node *layers, stru
     if (!layers->present) return check_size(request, document);
     if (layers->count > LIMIT_LAYERS)
         return lambda_refuse(request->call, "You cannot reference more than 5 layers.");
-    buf_byte(&shown, '[');
-    buf_byte(&hashes, '[');
     for (uint32_t i = 0; i < layers->count && all_well; i++) {
         all_well = add_layer(request, layers->nodes[i].text, &shown, &hashes);
         if (all_well && is_named_twice(layers, i))
@@ -416,14 +408,13 @@ bool layers_apply(struct request *request, const struct shape_node *layers, stru
                                      "Two different versions of the same layer are not allowed to be "
                                      "referenced in the same function.");
     }
-    buf_byte(&shown, ']');
-    buf_byte(&hashes, ']');
     if (all_well) { /* else the call was answered, and may be gone */
         struct arena *arena = request->arena;
-        bool has_any = layers->count != 0;
-        document_set(document, "Layers", has_any ? arena_copy(arena, buf_view(&shown)) : SLICE_NONE, arena);
-        document_set(document, LAYER_HASHES, has_any ? arena_copy(arena, buf_view(&hashes)) : SLICE_NONE,
-                     arena);
+        struct slice all = SLICE_NONE, all_hashes = SLICE_NONE;
+        if (layers->count) all = compose_in(arena, "[%A]", buf_view(&shown));
+        if (layers->count) all_hashes = compose_in(arena, "[%A]", buf_view(&hashes));
+        document_set(document, "Layers", all, arena);
+        document_set(document, LAYER_HASHES, all_hashes, arena);
     }
     buf_free(&shown);
     buf_free(&hashes);

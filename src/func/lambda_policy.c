@@ -234,8 +234,7 @@ OPERATION(get_policy, TARGET_QUALIFIED | TARGET_ENTRY, GET)
     const struct part *part = entry_part_of(request->entry, PART_POLICY, lambda_qualifier(request));
     struct buf list = {0};
     if (!part) {
-        lambda_error(request->call, 404, "ResourceNotFoundException",
-                     "The resource you requested does not exist.");
+        lambda_no_resource(request->call);
         return;
     }
     struct document statements = document_object(&part->document, "Statements", request->arena);

@@ -1,4 +1,4 @@
-/* Lambda's operations by method and path. Those that are not offered stand here too, with a sentence: who
+/* Lambda's operations and our own by method and path. Those that are not offered stand here too, with a sentence: who
  * calls one learns why, and not only that there is nothing at the path. The mappings of event sources are the
  * triggers' own. */
 #include "func/lambda.h"
@@ -52,7 +52,13 @@ static void serve_no_signing(void *room, struct rest_call *call)
 #define DURABLE   "/2025-12-01/durable-executions/{DurableExecutionArn}"
 #define CALLBACK  "/2025-12-01/durable-execution-callbacks/{CallbackId}"
 
-const struct rest_route lambda_routes[] = {
+const struct rest_route func_routes[] = {
+    {"PUT", "/v1/functions/{name}/debug", func_serve_debug},
+    {"DELETE", "/v1/functions/{name}/debug", func_serve_debug_end},
+    {"GET", "/v1/functions/{name}/logs", func_serve_logs},
+    {"GET", "/v1/functions/{name}/processes", func_serve_processes},
+    {"POST", "/v1/queues/{name}/redrive", func_serve_redrive},
+
     {"POST", FUNCTION "/invocations", lambda_invoke},
     {"POST", "/2014-11-13/functions/{FunctionName}/invoke-async", lambda_invoke_async},
 
@@ -147,4 +153,4 @@ const struct rest_route lambda_routes[] = {
     {"POST", "/2021-11-15/functions/{FunctionName}/response-streaming-invocations", refuse_streaming},
 };
 // clang-format on
-const size_t lambda_route_count = sizeof lambda_routes / sizeof *lambda_routes;
+const size_t func_route_count = sizeof func_routes / sizeof *func_routes;

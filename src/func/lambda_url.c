@@ -42,8 +42,7 @@ MEMBERS(URL_UPDATE)
 
 static bool answer_none(const struct request *request)
 {
-    return lambda_error(request->call, 404, "ResourceNotFoundException",
-                        "The resource you requested does not exist.");
+    return lambda_no_resource(request->call);
 }
 
 /* ---- what is shown ---- */
@@ -79,21 +78,6 @@ static void put_config(struct buf *out, const struct request *request, const str
 static const struct part_kind kind = {PART_URL, put_config, answer_none};
 
 /* ---- CreateFunctionUrlConfig, UpdateFunctionUrlConfig ---- */
-
-static struct slice new_id(struct request *request)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyz234567"; /* 32: five bits each */
-    struct registry *registry = request->func->registry;
-    char *id = arena_alloc(request->arena, URL_ID_LETTERS);
-    uint64_t bits = 0;
-    pthread_mutex_lock(&registry->lock);
-    for (int i = 0; i < URL_ID_LETTERS; i++, bits >>= 5) {
-        if (i % 12 == 0) bits = random_next(&registry->random);
-        id[i] = letters[bits & 31];
-    }
-    pthread_mutex_unlock(&registry->lock);
-    return (struct slice){id, URL_ID_LETTERS};
-}
 
 static bool is_method(struct slice text)
 {
@@ -153,7 +137,9 @@ static enum step create_step(struct request *request, struct change *change, voi
                             "FunctionUrlConfig exists for this Lambda function",
                             SLICE_ARG(lambda_arn(request->func, request->arena, request->name,
                                                  request->qualifier)));
-    document_set_text(&config, "UrlId", new_id(request), request->arena);
+    char id[URL_ID_LETTERS + 1];
+    random_letters(id, URL_ID_LETTERS, "abcdefghijklmnopqrstuvwxyz234567");
+    document_set_text(&config, "UrlId", slice_of(id), request->arena);
     document_set_text(&config, "InvokeMode", SLICE("BUFFERED"), request->arena);
     return url_apply(request, change, &config);
 }

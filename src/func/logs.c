@@ -147,19 +147,15 @@ void logs_append(struct logs *logs, struct slice function, struct slice bytes)
 
 /* ---- files: under files_lock ---- */
 
-static void path_of(const struct logs *logs, const struct log *log, char *path)
+/* NAME.log, NAME.times */
+static void path_of(const struct logs *logs, const struct log *log, const char *kind, char *path)
 {
-    snprintf(path, PATH_BYTES, "%s/%s.log", logs->folder, log->name);
+    snprintf(path, PATH_BYTES, "%s/%s.%s", logs->folder, log->name, kind);
 }
 
 static void older_path_of(const struct logs *logs, const struct log *log, uint64_t end, char *path)
 {
     snprintf(path, PATH_BYTES, "%s/%s.%llu.log", logs->folder, log->name, (unsigned long long)end);
-}
-
-static void times_path_of(const struct logs *logs, const struct log *log, char *path)
-{
-    snprintf(path, PATH_BYTES, "%s/%s.times", logs->folder, log->name);
 }
 
 static uint64_t file_bytes(const char *path)
@@ -195,7 +191,7 @@ static void log_open(const struct logs *logs, struct log *log)
     if (folder) closedir(folder);
     older_path_of(logs, log, log->older_end, path);
     log->older_bytes = log->older_end ? file_bytes(path) : 0;
-    path_of(logs, log, path);
+    path_of(logs, log, "log", path);
     log->end = log->older_end + file_bytes(path);
 }
 
@@ -227,12 +223,7 @@ static struct log_time *times_read(const char *path, struct arena *arena, uint32
     while (file && fgets(line, sizeof line, file)) {
         if (sscanf(line, "%llu %lld", &position, &time_ms) != 2 || !strchr(line, '\n')) continue;
         if (*count && times[*count - 1].position >= position) continue;
-        if (*count == room) {
-            struct log_time *more = arena_array(arena, struct log_time, room ? room * 2 : 256);
-            if (*count) memcpy(more, times, *count * sizeof *more);
-            times = more;
-            room = room ? room * 2 : 256;
-        }
+        times = arena_grow(arena, times, *count, &room, sizeof *times);
         times[(*count)++] = (struct log_time){position, time_ms};
     }
     if (file) fclose(file);
@@ -244,7 +235,7 @@ static struct log_time *times_read(const char *path, struct arena *arena, uint32
 static void log_turn_over(const struct logs *logs, struct log *log)
 {
     char path[PATH_BYTES], before[PATH_BYTES], after[PATH_BYTES];
-    path_of(logs, log, path);
+    path_of(logs, log, "log", path);
     uint64_t bytes = file_bytes(path);
     if (bytes < GENERATION_BYTES) return;
     older_path_of(logs, log, log->older_end, before);
@@ -253,7 +244,7 @@ static void log_turn_over(const struct logs *logs, struct log *log)
     if (log->older_end) unlink(before);
     log->older_end = log->end;
     log->older_bytes = bytes;
-    times_path_of(logs, log, path);
+    path_of(logs, log, "times", path);
     /* Forgets what was written before the position: whole or not at all. */
     uint64_t first = log->older_end - bytes;
     struct arena arena = {0};
@@ -287,9 +278,9 @@ static bool write_all(int fd, struct slice bytes)
 static void log_write(struct logs *logs, struct log *log, struct slice bytes)
 {
     char path[PATH_BYTES];
-    times_path_of(logs, log, path);
+    path_of(logs, log, "times", path);
     times_append(path, log->end, clock_now_ms(&clock_system));
-    path_of(logs, log, path);
+    path_of(logs, log, "log", path);
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     bool fine = fd >= 0 && write_all(fd, bytes);
     if (!fine && !logs->has_failed) {
@@ -355,7 +346,7 @@ static void log_read(struct logs *logs, struct log *log, uint64_t from, size_t m
     char path[PATH_BYTES], older[PATH_BYTES];
     size_t before = out->len, left = max;
     log_open(logs, log);
-    path_of(logs, log, path);
+    path_of(logs, log, "log", path);
     older_path_of(logs, log, log->older_end, older);
     uint64_t bytes = file_bytes(path), current = bytes < log->end ? log->end - bytes : 0;
     uint64_t first = log->older_bytes ? log->older_end - log->older_bytes : current;
@@ -408,7 +399,7 @@ struct log_time *logs_times(struct logs *logs, struct slice function, struct are
     if (!log) return NULL;
     log_flush(logs, log);
     pthread_mutex_lock(&logs->files_lock);
-    times_path_of(logs, log, path);
+    path_of(logs, log, "times", path);
     struct log_time *times = times_read(path, arena, count);
     pthread_mutex_unlock(&logs->files_lock);
     return times;

@@ -4,6 +4,7 @@
  * TZ, the endpoints) yields to the user's; and names that begin with an underscore are not passed, but for
  * the two that Lambda itself has. Nothing of the server's own environment is handed on but what is named
  * here. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -77,24 +78,17 @@ static bool is_protocol(struct slice name)
 }
 
 /* Absolute: the process works elsewhere. */
-static struct slice runtime_folder(const struct func *func, struct arena *arena)
+static struct slice absolute(const char *folder, const char *below, struct arena *arena)
 {
-    char *absolute = realpath(func->options.folder, NULL);
-    struct slice folder = arena_printf(arena, "%s/runtime", absolute ? absolute : func->options.folder);
-    free(absolute);
-    return folder;
+    char path[PATH_MAX];
+    return arena_printf(arena, "%s%s", realpath(folder, path) ? path : folder, below);
 }
 
 /* Where Node functions find packages that they did not bring. */
 static struct slice node_modules(const struct func *func, struct arena *arena)
 {
     const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (func->options.node_modules) {
-        char *absolute = realpath(func->options.node_modules, NULL);
-        struct slice folder = arena_printf(arena, "%s", absolute ? absolute : func->options.node_modules);
-        free(absolute);
-        return folder;
-    }
+    if (func->options.node_modules) return absolute(func->options.node_modules, "", arena);
     if (data && *data == '/') return arena_printf(arena, "%s/quipu/node_modules", data);
     return arena_printf(arena, "%s/.local/share/quipu/node_modules", home && *home ? home : "/root");
 }
@@ -106,7 +100,7 @@ static void put_protocol(struct environment *environment, struct func *func, uin
     put(environment, "AWS_LAMBDA_RUNTIME_API", arena_printf(arena, "127.0.0.1:%u", port));
     put(environment, "_HANDLER", function->handler);
     put(environment, "LAMBDA_TASK_ROOT", function->folder);
-    put(environment, "LAMBDA_RUNTIME_DIR", runtime_folder(func, arena));
+    put(environment, "LAMBDA_RUNTIME_DIR", absolute(func->options.folder, "/runtime", arena));
     put(environment, "AWS_LAMBDA_FUNCTION_NAME", function->name);
     put(environment, "AWS_LAMBDA_FUNCTION_VERSION", function->version);
     put(environment, "AWS_LAMBDA_FUNCTION_MEMORY_SIZE", arena_printf(arena, "%u", function->memory_mb));

@@ -8,7 +8,6 @@
 #include <openssl/crypto.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/compose.h"
 #include "base/fail.h"
@@ -20,21 +19,13 @@
 
 /* ---- keys ---- */
 
-static void put_random(char *out, size_t len)
-{
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"; /* 32: five bits each */
-    unsigned char bytes[INSTANCE_TOKEN_LETTERS];
-    ensure(len <= sizeof bytes && getrandom(bytes, len, 0) == (ssize_t)len);
-    for (size_t i = 0; i < len; i++) out[i] = letters[bytes[i] & 31];
-    out[len] = 0;
-}
-
 void instance_keys_make(struct instance_keys *keys)
 {
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
     snprintf(keys->id, sizeof keys->id, "QUIPU");
-    put_random(keys->id + 5, INSTANCE_ID_LETTERS - 5);
-    put_random(keys->secret, INSTANCE_SECRET_LETTERS);
-    put_random(keys->token, INSTANCE_TOKEN_LETTERS);
+    random_letters(keys->id + 5, INSTANCE_ID_LETTERS - 5, letters);
+    random_letters(keys->secret, INSTANCE_SECRET_LETTERS, letters);
+    random_letters(keys->token, INSTANCE_TOKEN_LETTERS, letters);
 }
 
 /* A function that has keys of its own, because it speaks to others, too, has its SDK sign everything with

@@ -19,7 +19,6 @@
 #include "calendar/calendar.h"
 #include "func/letter.h"
 #include "func/queue.h"
-#include "func/routes.h"
 #include "func/target.h"
 
 #define REASONS     8     /* there are fewer */
@@ -294,8 +293,7 @@ static void answer(struct redrive *redrive)
             out, ",'next':%s",
             arena_printf(call->arena, "%.*s/%.*s", SLICE_ARG(redrive->started), SLICE_ARG(redrive->after)));
     buf_text(out, "}\n");
-    call->status = 200;
-    call->done(call);
+    lambda_done(call, 200);
 }
 
 /* What was done before the trouble is told, and whoever goes on meets it again. */
@@ -327,7 +325,7 @@ static void run(void *room, struct rest_call *call)
     task_host_free(redrive.host);
 }
 
-void redrive_serve(void *room, struct rest_call *call)
+void func_serve_redrive(void *room, struct rest_call *call)
 {
     struct func *func = room;
     rest_workers_run(func->workers, run, func, call);

@@ -232,18 +232,6 @@ struct items {
     struct arena *arena;
 };
 
-static void items_add(struct items *items, struct document document)
-{
-    if (items->count == items->room) {
-        uint32_t room = items->room ? items->room * 2 : 64;
-        struct document *more = arena_array(items->arena, struct document, room);
-        if (items->count) memcpy(more, items->documents, items->count * sizeof *more);
-        items->documents = more;
-        items->room = room;
-    }
-    items->documents[items->count++] = document;
-}
-
 static bool items_read(struct items *items, struct slice reply)
 {
     struct document page, document;
@@ -255,8 +243,12 @@ static bool items_read(struct items *items, struct slice reply)
     if (!list.data) return false;
     json_begin(&reader, list, items->arena);
     if (json_peek(&reader) != JSON_ARRAY || !json_enter(&reader)) return false;
-    while (json_element(&reader))
-        if (document_of_item(&reader, &document)) items_add(items, document);
+    while (json_element(&reader)) {
+        if (!document_of_item(&reader, &document)) continue;
+        items->documents = arena_grow(items->arena, items->documents, items->count, &items->room,
+                                      sizeof document);
+        items->documents[items->count++] = document;
+    }
     return !json_failed(&reader);
 }
 

@@ -3,8 +3,6 @@
  * A log is plain text. Without `from` its end is answered (at most `max` bytes, 64 KB unless told); the
  * header Quipu-Log-Position tells where to go on. `wait` makes a request for more than there is wait that
  * long; `follow=1` goes on for as long as the client listens, where the caller can take a reply in pieces. */
-#include "func/routes.h"
-
 #include "base/clock.h"
 #include "base/compose.h"
 #include "base/limits.h"
@@ -95,7 +93,7 @@ static void followed(struct logs_waiter *waiter)
     logs_wait(reader->func->logs, waiter);
 }
 
-static void serve_logs(void *room, struct rest_call *call)
+void func_serve_logs(void *room, struct rest_call *call)
 {
     struct func *func = room;
     struct reader *reader = arena_new(call->arena, struct reader);
@@ -132,20 +130,19 @@ static void serve_logs(void *room, struct rest_call *call)
 
 /* ---- processes ---- */
 
-static void serve_processes(void *room, struct rest_call *call)
+void func_serve_processes(void *room, struct rest_call *call)
 {
     struct func *func = room;
     struct slice name;
     if (!name_parse(func, call, &name)) return;
     pool_put_processes(func->pool, name, call->reply);
-    call->status = 200;
-    call->done(call);
+    lambda_done(call, 200);
 }
 
 /* ---- debugging ---- */
 
 /* Whoever debugs asks again before `for` is over. */
-static void serve_debug(void *room, struct rest_call *call)
+void func_serve_debug(void *room, struct rest_call *call)
 {
     struct func *func = room;
     struct slice name, length = rest_query(call, "for");
@@ -170,8 +167,7 @@ static void serve_debug(void *room, struct rest_call *call)
     if (begun == DEBUG_BEGUN || begun == DEBUG_GOES_ON) {
         compose(call->reply, "{'FunctionName':%s,'Runtime':%s,'Port':%d,'Begun':%b}\n", name,
                 function->runtime, (int64_t)port, begun == DEBUG_BEGUN);
-        call->status = 200;
-        call->done(call);
+        lambda_done(call, 200);
     } else {
         lambda_error(call, 409, "ResourceConflictException", "%s",
                      begun == DEBUG_ELSEWHERE    ? "The function is being debugged at another port"
@@ -181,21 +177,11 @@ static void serve_debug(void *room, struct rest_call *call)
     function_release(function);
 }
 
-static void serve_debug_end(void *room, struct rest_call *call)
+void func_serve_debug_end(void *room, struct rest_call *call)
 {
     struct func *func = room;
     struct slice name;
     if (!name_parse(func, call, &name)) return;
     pool_debug_end(func->pool, name);
-    call->status = 204;
-    call->done(call);
+    lambda_done(call, 204);
 }
-
-const struct rest_route func_routes[] = {
-    {"PUT", "/v1/functions/{name}/debug", serve_debug},
-    {"DELETE", "/v1/functions/{name}/debug", serve_debug_end},
-    {"GET", "/v1/functions/{name}/logs", serve_logs},
-    {"GET", "/v1/functions/{name}/processes", serve_processes},
-    {"POST", "/v1/queues/{name}/redrive", redrive_serve},
-};
-const size_t func_route_count = sizeof func_routes / sizeof *func_routes;

@@ -132,7 +132,10 @@ extern const struct shape lambda_shape_max_items, lambda_shape_max_items_50, lam
     lambda_shape_destinations;
 extern const struct shape lambda_shape_architectures;
 
-/* ---- errors (lambda_answer.c) ---- */
+/* ---- answers (lambda_answer.c) ---- */
+
+/* Ends the call with what is in its reply. */
+void lambda_done(struct rest_call *call, int status);
 
 /* An error in Lambda's form: {"Type":"User","Message":...} with X-Amzn-ErrorType, and done. Answers false, so that who
  * checks can return it: false is STEP_ANSWERED. */
@@ -140,6 +143,8 @@ bool lambda_error(struct rest_call *call, int status, const char *type, const ch
     __attribute__((format(printf, 4, 5)));
 /* The same for InvalidParameterValueException, status 400. */
 bool lambda_refuse(struct rest_call *call, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* The same where nothing is of that name: ResourceNotFoundException. */
+bool lambda_no_resource(struct rest_call *call);
 /* shape_read. False: the request was refused, and answered so. */
 bool lambda_decode(struct rest_call *call, const struct shape_field *fields, uint32_t count,
                    struct shape_node *nodes);

@@ -305,13 +305,6 @@ void consumer_stop(struct consumer *consumer)
     touch_all(consumer);
 }
 
-/* Gives them back now. */
-static void consumer_give_back(struct consumer *consumer)
-{
-    consumer->is_late = true;
-    touch_all(consumer);
-}
-
 bool consumer_has_stopped(const struct consumer *consumer)
 {
     for (const struct reader *reader = consumer->readers; reader; reader = reader->next)
@@ -332,12 +325,13 @@ static void end(struct consumer *consumer)
 {
     int64_t until_us = monotonic_us() + CLOSE_US;
     consumer_stop(consumer);
-    for (bool is_late = false;;) {
+    for (;;) {
         int64_t wait_us = consumer_step(consumer);
         if (consumer_has_stopped(consumer)) return;
-        if (!is_late && monotonic_us() >= until_us) {
-            is_late = true;
-            consumer_give_back(consumer); /* what late batches would still have done is not done */
+        if (!consumer->is_late && monotonic_us() >= until_us) {
+            /* Leases are given back now: what late batches would still have done is not done. */
+            consumer->is_late = true;
+            touch_all(consumer);
             continue;
         }
         if (wait_us < 0 || wait_us > 20000) wait_us = 20000;

@@ -81,11 +81,12 @@ static uint32_t count_together(const struct record *records, uint32_t count, con
 struct cut_result batch_cut(const struct record *records, uint32_t count, const struct cut *cut)
 {
     bool is_full;
-    if (!count) return (struct cut_result){.ready = DUE_NEVER};
+    if (!count) return (struct cut_result){.ready = TASK_NEVER};
     uint32_t take = count_together(records, count, cut, &is_full);
     const struct record_page *page = records[0].page;
-    struct due ready = {page->arrived_ms + cut->window_ms, page->arrived_us + cut->window_ms * 1000};
-    if (is_full || cut->now_ms >= ready.wall_ms || cut->now_us >= ready.ticks_us)
+    struct task_moment ready = {.ticks_us = page->arrived_us + cut->window_ms * 1000,
+                                .now_ms = page->arrived_ms + cut->window_ms};
+    if (is_full || cut->now_ms >= ready.now_ms || cut->now_us >= ready.ticks_us)
         return (struct cut_result){take, ready};
     return (struct cut_result){0, ready};
 }

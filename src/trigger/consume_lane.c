@@ -606,7 +606,7 @@ static void gather(struct lane *lane, struct task_moment *until)
         lane->was_invoked = false;
     } else if (lane->count) {
         if (result.ready.ticks_us < until->ticks_us) until->ticks_us = result.ready.ticks_us;
-        if (result.ready.wall_ms < until->now_ms) until->now_ms = result.ready.wall_ms;
+        if (result.ready.now_ms < until->now_ms) until->now_ms = result.ready.now_ms;
     }
 }
 

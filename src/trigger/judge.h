@@ -4,6 +4,7 @@
 #ifndef TRIGGER_JUDGE_H
 #define TRIGGER_JUDGE_H
 
+#include "task/task.h"
 #include "trigger/internal.h"
 
 #define NEVER_US INT64_MAX
@@ -51,13 +52,6 @@ int point_compare(const struct point *a, const struct point *b); /* words before
 
 /* ---- batches ---- */
 
-/* A time to come: over when either clock says so, since the one may jump and the other is not the user's. */
-struct due {
-    int64_t wall_ms, ticks_us;
-};
-
-#define DUE_NEVER ((struct due){INT64_MAX, NEVER_US})
-
 struct cut {
     uint32_t batch_size;
     int64_t window_ms; /* how long a batch may gather */
@@ -69,7 +63,7 @@ struct cut {
 
 struct cut_result {
     uint32_t take;    /* 0: none yet */
-    struct due ready; /* when there will be one, if nothing else comes */
+    struct task_moment ready; /* when there will be one, if nothing else comes */
 };
 
 struct cut_result batch_cut(const struct record *records, uint32_t count, const struct cut *cut);

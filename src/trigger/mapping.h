@@ -140,7 +140,6 @@ struct mapping_view {
     const char *result;
 };
 void put_mapping(struct buf *out, const struct trigger *trigger, const struct mapping_view *view);
-void mapping_answer(struct rest_call *call, int status);
 void mapping_refuse(struct rest_call *call, const struct refusal *refusal);
 
 /* ---- mapping_store.c: the table ---- */
@@ -241,6 +240,5 @@ bool mapping_change_run(struct mapping_change *change, struct slice id);
 /* Copies what is told of a mapping into the arena; false when there is none. */
 bool mapping_view_of(struct mappings *mappings, struct slice id, struct arena *arena,
                      struct settings *settings, struct mapping_view *view);
-void mapping_refuse_missing(struct rest_call *call);
 
 #endif

@@ -40,12 +40,6 @@ void put_mapping(struct buf *out, const struct trigger *trigger, const struct ma
                SLICE_ARG(trigger->region), SLICE_ARG(trigger->account), SLICE_ARG(settings->id));
 }
 
-void mapping_answer(struct rest_call *call, int status)
-{
-    call->status = status;
-    call->done(call);
-}
-
 void mapping_refuse(struct rest_call *call, const struct refusal *refusal)
 {
     lambda_error(call, refusal->status, refusal->type, "%.*s", SLICE_ARG(refusal->message));

@@ -9,13 +9,6 @@
 
 /* ---- errors ---- */
 
-void mapping_refuse_missing(struct rest_call *call)
-{
-    struct refusal refusal = {404, "ResourceNotFoundException",
-                              SLICE("The resource you requested does not exist.")};
-    mapping_refuse(call, &refusal);
-}
-
 static bool refuse_busy(struct refusal *refusal, struct arena *arena, const char *what)
 {
     return decline(refusal, arena, 400, "ResourceInUseException",
@@ -135,7 +128,7 @@ static void work_create(void *room, struct rest_call *call)
     /* As it was created, whatever the consumer has reached since. */
     struct mapping_view view = {&settings, MAPPING_CREATING, "No records processed"};
     put_mapping(call->reply, trigger, &view);
-    mapping_answer(call, 202);
+    lambda_done(call, 202);
 }
 
 /* ---- changes ---- */
@@ -171,7 +164,7 @@ bool mapping_change_run(struct mapping_change *change, struct slice id)
     pthread_mutex_unlock(&change->mappings->changing);
     if (good) return true;
     if (is_missing)
-        mapping_refuse_missing(change->call);
+        lambda_no_resource(change->call);
     else
         mapping_refuse(change->call, &refusal);
     return false;
@@ -187,7 +180,7 @@ static void change_answer(struct mapping_change *change)
         result = view.result;
     view = (struct mapping_view){&change->settings, change->state, result};
     put_mapping(change->call->reply, trigger, &view);
-    mapping_answer(change->call, 202);
+    lambda_done(change->call, 202);
 }
 
 /* ---- update ---- */
@@ -349,7 +342,7 @@ static void serve_list(void *room, struct rest_call *call)
     pthread_mutex_lock(&trigger->mappings->lock);
     put_list(call->reply, trigger, query);
     pthread_mutex_unlock(&trigger->mappings->lock);
-    mapping_answer(call, 200);
+    lambda_done(call, 200);
 }
 
 static void serve_get(void *room, struct rest_call *call)
@@ -358,11 +351,11 @@ static void serve_get(void *room, struct rest_call *call)
     struct settings settings;
     struct mapping_view view;
     if (!mapping_view_of(trigger->mappings, call->parameters[0], call->arena, &settings, &view)) {
-        mapping_refuse_missing(call);
+        lambda_no_resource(call);
         return;
     }
     put_mapping(call->reply, trigger, &view);
-    mapping_answer(call, 200);
+    lambda_done(call, 200);
 }
 
 /* ---- to the workers ---- */

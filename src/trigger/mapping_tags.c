@@ -67,11 +67,11 @@ static void serve_tags(void *room, struct rest_call *call)
     struct settings settings;
     struct mapping_view view;
     if (!mapping_view_of(trigger->mappings, id_of_path(call), call->arena, &settings, &view)) {
-        mapping_refuse_missing(call);
+        lambda_no_resource(call);
         return;
     }
     compose(call->reply, "{'Tags':%A}", settings.tags.len ? settings.tags : SLICE("{}"));
-    mapping_answer(call, 200);
+    lambda_done(call, 200);
 }
 
 static void work_change(void *room, struct rest_call *call)
@@ -84,7 +84,7 @@ static void work_change(void *room, struct rest_call *call)
         if (!lambda_decode(call, fields, 1, &tags)) return;
         change.tags = node_json(&tags, call->arena);
     }
-    if (mapping_change_run(&change, id_of_path(call))) mapping_answer(call, 204);
+    if (mapping_change_run(&change, id_of_path(call))) lambda_done(call, 204);
 }
 
 static void serve_change(void *room, struct rest_call *call)

@@ -44,7 +44,7 @@ TEST(batch_waits_for_its_window_on_either_clock)
     struct record records[2] = {record_at("1", 1), record_at("2", 1)};
     struct cut cut = whole_cut(3, 10000);
     CHECK_INT(take_of(records, 2, &cut), 0);
-    CHECK_INT(batch_cut(records, 2, &cut).ready.wall_ms, 11000);
+    CHECK_INT(batch_cut(records, 2, &cut).ready.now_ms, 11000);
     CHECK_INT(batch_cut(records, 2, &cut).ready.ticks_us, 15000000);
     cut.now_ms = 10999;
     CHECK_INT(take_of(records, 2, &cut), 0);
