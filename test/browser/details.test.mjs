@@ -215,7 +215,8 @@ test('the first view is small', main, async ({person, tab}) => {
     assert(bytes > 10e3 && bytes < 150e3, `${bytes} bytes`);
 });
 
-test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async ({person, tab, api}) => {
+test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async ({person, tab, api, server: on}) => {
+    const isHere = on === ENGINES[0][1];
     await api('PUT /v1/jobs/cells', {total: 6, tolerate: 3});
     await api('POST /v1/jobs/cells/done', {tasks: [0, 1]});
     await api('POST /v1/jobs/cells/failed', {task: 3, reason: 'no ink'});
@@ -226,6 +227,13 @@ test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async 
     await person.see('3 failed: no ink', '.job-listed');
     await person.press('Home', 'Enter');
     await person.see('0 done', '.job-listed');
+    await person.press('Home', 'ArrowRight', 'ArrowRight', 'Enter');
+    await person.see('2 missing', '.job-listed');
+    await api('POST /v1/jobs/cells/done', {task: 2});
+    if (!isHere) await person.click('Refresh');
+    await person.see('2 done', '.job-listed'); // what is listed fills, too
+    await tab.reload();
+    await person.see('2 done', '.job-listed');
     await api('PUT /v1/jobs/ranges', {total: 20000});
     await api('POST /v1/jobs/ranges/done', {tasks: [256]});
     await person.visit('#/jobs/ranges');

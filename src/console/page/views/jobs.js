@@ -5,7 +5,7 @@ import {jobPicture, RANGES_WANTED} from '../jobpicture.js';
 import {operate, settingsDialog} from '../operation.js';
 import {button, changeButton, grid, json, select, since, state, tabs, time} from '../parts.js';
 import {liveFacts, pagedList, patternView} from '../pattern.js';
-import {href} from '../route.js';
+import {go, href} from '../route.js';
 
 const KINDS = {OPEN: 'running', COMPLETE: 'ok', FAILED: 'failed', EXPIRED: 'failed'};
 const word = job => state(KINDS[job.state] ?? 'waiting', job.state);
@@ -49,7 +49,7 @@ export const open = patternView({
               ],
     detail(page, id, route) {
         const facts = liveFacts(),
-            picture = jobPicture(id, page.signal),
+            picture = jobPicture(id, page.signal, cell => go(['jobs', id], {...route.query, cell}, {quietly: true})),
             part = h('div.stack'),
             bar = h('div'),
             reasons = h('div');
@@ -200,7 +200,10 @@ export const open = patternView({
                 } else await load?.();
             },
             async update(next) {
+                const isSamePart = which === (next.path[2] ?? 'tasks');
                 route = next;
+                picture.select(cellOf(route));
+                if (isSamePart) return;
                 which = next.path[2] ?? 'tasks';
                 openPart();
                 await self.faults.run(self.refresh);
@@ -214,6 +217,8 @@ export const open = patternView({
                 }),
             ],
         };
+        const cellOf = ({query}) => (query.cell === undefined ? null : Number(query.cell));
+        picture.select(cellOf(route));
         openPart();
         return self;
     },
