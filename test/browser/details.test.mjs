@@ -133,6 +133,38 @@ test(
     {expects: ['ERR_INTERNET_DISCONNECTED', 'Failed to fetch']},
 );
 
+const mortal = server('--data', 'data', '--no-functions');
+test(
+    'a server that was killed is told of, and what it has when it is back',
+    mortal,
+    async ({person, tab, api}) => {
+        await makeTable(api, 'mortal');
+        await api('PUT /v1/jobs/mortal', {total: 3});
+        await person.visit('#/jobs/mortal');
+        await person.see('0 of 3');
+        await mortal.kill();
+        await person.see('✕ no answer', '#health');
+        await person.see('The server does not answer.', '.detail');
+        await mortal.revive();
+        await api('POST /v1/jobs/mortal/done', {task: 1});
+        await person.see('● live', '#health');
+        await person.see('1 of 3');
+        await until(async () => !(await tab.$('.fault')), 'the faults to go');
+        await person.visit('#/tables/mortal/changes');
+        await person.see('Waiting for a change');
+        await mortal.kill();
+        await person.see('The server does not answer.', '.tables-part');
+        await mortal.revive();
+        let number = 0;
+        await until(async () => {
+            await api('PutItem', {TableName: 'mortal', Item: {id: {S: `a ${number++}`}}});
+            return (await tab.$$('.changes-list li')).length > 0;
+        }, 'a change');
+        await person.see('without those while the server was away');
+    },
+    {expects: ['ERR_', 'Failed to fetch']},
+);
+
 test('what waits, by whom and for what', ENGINES, async ({person, api}) => {
     await api('PUT /v1/groups/wait', {complete: {kinds: ['paid', 'packed']}, fold: {total: {sum: 'amount'}}});
     await api('POST /v1/groups/wait/o-1', {id: 'e1', kind: 'paid', data: {amount: 42}});

@@ -232,7 +232,7 @@ export function jobPicture(id, signal, onopen) {
     }
     const every = name => request('GET', `${at`/v1/jobs/${id}`}/${name}?limit=${MOST_CELLS}`, {signal});
 
-    // calls: the tasks that are running. Answers the failures, where it has asked for them.
+    // calls: the tasks that are running. Answers {done, failures}, where it has asked for lists: exactly then.
     async function update(now, calls) {
         let lists = null;
         if (now.total <= MOST_CELLS && now.done !== now.total) {
@@ -242,8 +242,9 @@ export function jobPicture(id, signal, onopen) {
             ]);
             lists = {missing, failures};
         }
-        job = now;
-        total = Number(job.total ?? 0);
+        total = Number(now.total ?? 0);
+        const exact = lists && {...lists, done: total - lists.missing.length - lists.failures.length};
+        job = exact ? {...now, done: exact.done, exact: true} : now;
         isOrdered = true;
         const isNamed = lists && [...lists.missing, ...lists.failures.map(one => one.task)].some(isName);
         if (lists && !isNamed) fillByTasks(lists.missing, lists.failures);
@@ -259,7 +260,7 @@ export function jobPicture(id, signal, onopen) {
         draw();
         tell();
         select(chosen);
-        return lists?.failures ?? null;
+        return exact;
     }
     return {element, update, select};
 }

@@ -176,6 +176,8 @@ export const open = patternView({
                     job.each && job.state === 'OPEN'
                         ? await request('GET', at`/console/running?job=${id}`, {signal: page.signal})
                         : {tasks: []};
+                const known = which === 'tasks' ? await picture.update(job, calls) : null;
+                if (known) job = {...job, done: known.done, exact: true};
                 const speed = rate(),
                     left = Number(job.total ?? 0) - Number(job.done ?? 0) - Number(job.failed ?? 0);
                 facts.set([
@@ -195,9 +197,8 @@ export const open = patternView({
                 redrive.disabled = redrive.title !== '' || !(Number(job.failed) || job.state === 'EXPIRED');
                 pause.hidden = !job.each || job.state !== 'OPEN';
                 text(pause, job.paused ? 'Resume' : 'Pause');
-                if (which === 'tasks') {
-                    await tellReasons(await picture.update(job, calls));
-                } else await load?.();
+                if (which === 'tasks') await tellReasons(known?.failures ?? null);
+                else await load?.();
             },
             async update(next) {
                 const isSamePart = which === (next.path[2] ?? 'tasks');
