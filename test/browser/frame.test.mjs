@@ -307,6 +307,21 @@ test(
     {expects: ['403', '400', '401']},
 );
 
+test('any name is signed as it is sent', locked, async ({person, tab}) => {
+    const NAME = `a b+c*(d)!'~&=é/%20`;
+    await person.visit();
+    await signIn(person, 'ann', 'secret');
+    await person.see('● live');
+    await tab.evaluate(async name => {
+        const {at, request} = await import('/console/api.js');
+        await request('POST', at`/v1/counters/${name}`, {body: {}});
+    }, NAME);
+    await person.visit(`#/counters?prefix=${encodeURIComponent(NAME)}`);
+    await person.click(NAME, {kind: 'link'});
+    await person.see('1', '.counter-value');
+    if (await tab.$('.fault')) throw new Error(await person.words('.fault'));
+});
+
 test('who may only read is offered no change', locked, async ({person, tab}) => {
     await person.visit();
     await signIn(person, 'bob', 'second');
