@@ -239,6 +239,20 @@ test('the overview is live', ENGINES, async ({person, tab, api}) => {
     }, 'an operation in the plot');
 });
 
+test('the help has the words of the command line', main, async ({person, tab}) => {
+    await person.visit('#/help');
+    await person.type('Find in the help', 'table create');
+    await until(async () => (await tab.$$('.view details')).length === 1, 'one command');
+    await person.click(/^quipu table create/);
+    await person.see('Usage: quipu table create');
+    await person.type('Find in the help', '/v1/leases');
+    await person.click(/^quipu lease take/);
+    await person.see('POST /v1/leases/{name}');
+    await person.see('Usage: quipu lease take');
+    await person.isAccessible();
+    if (!(await tab.evaluate(() => location.hash)).includes('find=')) throw new Error('it is not in the URL');
+});
+
 test('the palette goes anywhere by keyboard alone', ENGINES, async ({person, tab, api}) => {
     await makeOrders(api);
     await person.visit();
