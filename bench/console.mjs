@@ -58,7 +58,7 @@ async function pictured(browser, url, api) {
     for (let from = 0; from < tasks / 2; from += 1000)
         await api('POST /v1/jobs/large/done', {tasks: Array.from({length: 1000}, (_, i) => from + i)});
     await api('POST /v1/jobs/large/failed', {task: tasks - 1});
-    const {cost} = await api('GET /v1/jobs/large?progress=true&ranges=1000&cost=true');
+    const {cost} = await api('GET /v1/jobs/large?progress=true&ranges=10000&cost=true');
     const tab = await browser.newPage();
     const asked = [];
     tab.on('request', one => one.url().includes('/v1/jobs/large') && asked.push(one.url()));

@@ -28,6 +28,7 @@ enum { EXIT_FINE = 0, EXIT_FAULT = 1, EXIT_USAGE = 2, EXIT_LATER = 3, EXIT_LOST 
 /* ---- what a command is ---- */
 
 struct arguments;
+struct buf;
 struct flow_row;
 
 struct flag {
@@ -77,6 +78,10 @@ struct program {
 
 /* Runs the command that argv[1] names; knows help, --help, version and --version. Answers the exit status. */
 int program_run(const struct program *program, int argc, char **argv);
+
+/* All commands with their help texts, as members of a JSON array: {"name":"table ls","summary":...,"help":...}. Not
+ * from two threads at a time. */
+void program_put_help(const struct program *program, struct buf *out);
 
 /* The rows of this room, to be put among the program's. */
 extern const struct command command_table, command_get, command_put, command_update, command_delete,

@@ -4,6 +4,7 @@
 
 #include <quipu.h>
 
+#include "base/compose.h"
 #include "cli/arguments.h"
 #include "cli/nearest.h"
 
@@ -84,6 +85,27 @@ void help_put_program(struct buf *out, const struct program *program)
                   "  version    print the version\n");
     buf_printf(out, "\n%s\n'quipu COMMAND --help' tells more. The manual is quipu(1).\n",
                program->first_steps);
+}
+
+static void put_command(struct buf *out, const struct command *command, const struct command *parent)
+{
+    struct arena arena = {0};
+    struct buf help = {0};
+    struct slice name = arena_printf(&arena, "%s%s%s", parent ? parent->name : "", parent ? " " : "", command->name);
+    help_put(&help, command, parent);
+    compose(out, "%,{'name':%s,'summary':%s,'help':%s}", name, slice_of(command->summary), buf_view(&help));
+    buf_free(&help);
+    arena_free(&arena);
+}
+
+void program_put_help(const struct program *program, struct buf *out)
+{
+    for (size_t i = 0; i < program->count; i++) {
+        size_t count;
+        const struct command *command = program->commands[i], *children = command_children(command, &count);
+        if (!count) put_command(out, command, NULL);
+        for (size_t k = 0; k < count; k++) put_command(out, &children[k], command);
+    }
 }
 
 static int print_help(const struct program *program, const struct command *command,

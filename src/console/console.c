@@ -95,6 +95,20 @@ static void serve_running(struct console *console, struct rest_call *call)
     call->done(call);
 }
 
+/* Under the lock, since the commands of patterns are made when they are first asked for. */
+static void serve_help(struct console *console, struct rest_call *call)
+{
+    buf_text(call->reply, "{\"commands\":[");
+    pthread_mutex_lock(&console->lock);
+    if (console->options.put_help) console->options.put_help(call->reply);
+    pthread_mutex_unlock(&console->lock);
+    buf_text(call->reply, "]}\n");
+    rest_add_header(call, "Cache-Control: no-store");
+    rest_add_header(call, "X-Content-Type-Options: nosniff");
+    call->status = 200;
+    call->done(call);
+}
+
 /* ---- routes ---- */
 
 static const struct slice below = SLICE("/console/");
@@ -142,6 +156,8 @@ void console_serve(struct console *console, struct rest_call *call, const struct
         events_serve(console, call, visit->takes_gzip);
     } else if (slice_equal(path, SLICE("/console/changes"))) {
         changes_serve(console, call);
+    } else if (slice_equal(path, SLICE("/console/help"))) {
+        serve_help(console, call);
     } else if (is_running(path)) {
         serve_running(console, call);
     } else {

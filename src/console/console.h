@@ -6,6 +6,7 @@
  *   GET /                  the page, for who accepts text/html
  *   GET /console/NAME      a file of the page
  *   GET /console/info      what this server is, as JSON
+ *   GET /console/help      {"commands":[{"name","summary","help"},...]}: the texts of the command line
  *   GET /console/events    what happens, each second (events.c)
  *   GET /console/changes?table=NAME   each change of a table (changes.c)
  *   GET /console/running?job=ID       {"tasks":[...]}: those of a job that this server calls its target for
@@ -66,6 +67,7 @@ struct console_options {
     const char *kind, *where; /* of the data: "folder", "memory" or "remote"; the folder or URL, may be NULL */
     const char *region, *prefix;
     bool has_hooks;
+    void (*put_help)(struct buf *out); /* the command line's: members of a JSON array; NULL: none */
     const struct clock *clock;
 };
 

@@ -29,6 +29,11 @@ static const struct program program = {
     .count = sizeof commands / sizeof *commands,
 };
 
+void main_put_help(struct buf *out)
+{
+    program_put_help(&program, out);
+}
+
 /* Other processes of the user can read the environment that a process was started with, as long as it runs. Keys move
  * from there to memory of our own before any other process is made. */
 static void hide_keys(void)

@@ -5,6 +5,11 @@
 
 #include "cli/cli.h"
 
+struct buf;
+
+/* The help texts of all commands, see program_put_help. */
+void main_put_help(struct buf *out);
+
 extern const struct command command_serve, command_check, command_show, command_salvage;
 
 #endif

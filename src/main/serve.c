@@ -598,6 +598,7 @@ static bool open_console(struct parts *parts, const struct settings *settings, c
                                   .region = region_of(settings),
                                   .prefix = settings->prefix ? settings->prefix : "quipu-",
                                   .has_hooks = settings->has_hooks,
+                                  .put_help = main_put_help,
                                   .clock = &clock_system},
         error, error_len);
     return parts->console != NULL;

@@ -162,6 +162,14 @@ def test_info_of_data_elsewhere(server):
         assert (info["engine"]["kind"], info["engine"]["where"]) == ("remote", server.url)
 
 
+def test_the_help_is_that_of_the_command_line(server):
+    commands = {one["name"]: one for one in get(server, "/console/help").json["commands"]}
+    for name in ("serve", "put", "table create", "function invoke", "trigger move", "job done", "top"):
+        assert commands[name]["help"] == run_quipu(*name.split(), "--help").stdout, name
+        assert commands[name]["summary"]
+    assert "job" not in commands and len(commands) > 100
+
+
 # ---- event patterns ----
 
 def match(server, body, headers=None):

@@ -133,6 +133,38 @@ test(
     {expects: ['ERR_INTERNET_DISCONNECTED', 'Failed to fetch']},
 );
 
+const mortal = server('--data', 'data', '--no-functions');
+test(
+    'a server that was killed is told of, and what it has when it is back',
+    mortal,
+    async ({person, tab, api}) => {
+        await makeTable(api, 'mortal');
+        await api('PUT /v1/jobs/mortal', {total: 3});
+        await person.visit('#/jobs/mortal');
+        await person.see('0 of 3');
+        await mortal.kill();
+        await person.see('✕ no answer', '#health');
+        await person.see('The server does not answer.', '.detail');
+        await mortal.revive();
+        await api('POST /v1/jobs/mortal/done', {task: 1});
+        await person.see('● live', '#health');
+        await person.see('1 of 3');
+        await until(async () => !(await tab.$('.fault')), 'the faults to go');
+        await person.visit('#/tables/mortal/changes');
+        await person.see('Waiting for a change');
+        await mortal.kill();
+        await person.see('The server does not answer.', '.tables-part');
+        await mortal.revive();
+        let number = 0;
+        await until(async () => {
+            await api('PutItem', {TableName: 'mortal', Item: {id: {S: `a ${number++}`}}});
+            return (await tab.$$('.changes-list li')).length > 0;
+        }, 'a change');
+        await person.see('without those while the server was away');
+    },
+    {expects: ['ERR_', 'Failed to fetch']},
+);
+
 test('what waits, by whom and for what', ENGINES, async ({person, api}) => {
     await api('PUT /v1/groups/wait', {complete: {kinds: ['paid', 'packed']}, fold: {total: {sum: 'amount'}}});
     await api('POST /v1/groups/wait/o-1', {id: 'e1', kind: 'paid', data: {amount: 42}});
@@ -215,7 +247,8 @@ test('the first view is small', main, async ({person, tab}) => {
     assert(bytes > 10e3 && bytes < 150e3, `${bytes} bytes`);
 });
 
-test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async ({person, tab, api}) => {
+test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async ({person, tab, api, server: on}) => {
+    const isHere = on === ENGINES[0][1];
     await api('PUT /v1/jobs/cells', {total: 6, tolerate: 3});
     await api('POST /v1/jobs/cells/done', {tasks: [0, 1]});
     await api('POST /v1/jobs/cells/failed', {task: 3, reason: 'no ink'});
@@ -226,6 +259,13 @@ test('a job tells of the tasks of a cell, by click and by keys', ENGINES, async 
     await person.see('3 failed: no ink', '.job-listed');
     await person.press('Home', 'Enter');
     await person.see('0 done', '.job-listed');
+    await person.press('Home', 'ArrowRight', 'ArrowRight', 'Enter');
+    await person.see('2 missing', '.job-listed');
+    await api('POST /v1/jobs/cells/done', {task: 2});
+    if (!isHere) await person.click('Refresh');
+    await person.see('2 done', '.job-listed'); // what is listed fills, too
+    await tab.reload();
+    await person.see('2 done', '.job-listed');
     await api('PUT /v1/jobs/ranges', {total: 20000});
     await api('POST /v1/jobs/ranges/done', {tasks: [256]});
     await person.visit('#/jobs/ranges');

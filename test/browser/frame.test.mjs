@@ -95,10 +95,18 @@ const VIEWS = [
 
 const MOVED_MOST = 0.03; // as much as the columns of a list that fits itself to what is in it
 
-// A test for each section: on a slow machine all of them take longer than a test may.
-for (const section of new Set(VIEWS.map(view => view.split('/')[0])))
+// A test for a few of a section: on a slow machine all of them take longer than a test may.
+const AT_ONCE = 3;
+const parts = [];
+for (const view of VIEWS) {
+    const section = view.split('/')[0],
+        last = parts.at(-1);
+    if (last?.section === section && last.views.length < AT_ONCE) last.views.push(view);
+    else parts.push({section, views: [view]});
+}
+for (const [i, {section, views}] of parts.entries())
     test(
-        `${section}: hostile texts stay texts, nothing jumps, it fits a phone in the dark, axe-core is content`,
+        `${section} (${i}): hostile texts stay texts, nothing jumps, it fits a phone in the dark, axe-core is content`,
         ENGINES,
         async ({person, tab, api, server: on}) => {
             await furnish(api, on);
@@ -110,7 +118,7 @@ for (const section of new Set(VIEWS.map(view => view.split('/')[0])))
                 new PerformanceObserver(add).observe({type: 'layout-shift', buffered: true});
             });
             const wrong = [];
-            for (const view of VIEWS.filter(one => one.split('/')[0] === section)) {
+            for (const view of views) {
                 const tried = async look => {
                     try {
                         await look();
@@ -231,6 +239,20 @@ test('the overview is live', ENGINES, async ({person, tab, api}) => {
     }, 'an operation in the plot');
 });
 
+test('the help has the words of the command line', main, async ({person, tab}) => {
+    await person.visit('#/help');
+    await person.type('Find in the help', 'table create');
+    await until(async () => (await tab.$$('.view details')).length === 1, 'one command');
+    await person.click(/^quipu table create/);
+    await person.see('Usage: quipu table create');
+    await person.type('Find in the help', '/v1/leases');
+    await person.click(/^quipu lease take/);
+    await person.see('POST /v1/leases/{name}');
+    await person.see('Usage: quipu lease take');
+    await person.isAccessible();
+    if (!(await tab.evaluate(() => location.hash)).includes('find=')) throw new Error('it is not in the URL');
+});
+
 test('the palette goes anywhere by keyboard alone', ENGINES, async ({person, tab, api}) => {
     await makeOrders(api);
     await person.visit();
@@ -306,6 +328,21 @@ test(
     },
     {expects: ['403', '400', '401']},
 );
+
+test('any name is signed as it is sent', locked, async ({person, tab}) => {
+    const NAME = `a b+c*(d)!'~&=é/%20`;
+    await person.visit();
+    await signIn(person, 'ann', 'secret');
+    await person.see('● live');
+    await tab.evaluate(async name => {
+        const {at, request} = await import('/console/api.js');
+        await request('POST', at`/v1/counters/${name}`, {body: {}});
+    }, NAME);
+    await person.visit(`#/counters?prefix=${encodeURIComponent(NAME)}`);
+    await person.click(NAME, {kind: 'link'});
+    await person.see('1', '.counter-value');
+    if (await tab.$('.fault')) throw new Error(await person.words('.fault'));
+});
 
 test('who may only read is offered no change', locked, async ({person, tab}) => {
     await person.visit();

@@ -39,8 +39,11 @@ export function server(...flags) {
     self.start = async () => {
         if (self.child) return self;
         self.folder = fs.mkdtempSync(path.join(os.tmpdir(), 'quipu-browser-'));
-        const given = typeof flags[0] === 'function' ? await flags[0](self) : flags;
-        self.child = spawn(BINARY, ['serve', '--port', '0', ...given], {
+        self.flags = typeof flags[0] === 'function' ? await flags[0](self) : flags;
+        return begin('0');
+    };
+    async function begin(port) {
+        self.child = spawn(BINARY, ['serve', '--port', port, ...self.flags], {
             stdio: ['ignore', 'pipe', 'pipe'],
             cwd: self.folder,
             env: {...process.env, AWS_ACCESS_KEY_ID: 'k', AWS_SECRET_ACCESS_KEY: 's', AWS_REGION: 'us-east-1'},
@@ -50,13 +53,22 @@ export function server(...flags) {
         self.child.stdout.on('data', hear);
         self.child.stderr.on('data', hear);
         const began = Date.now();
-        while (!(self.url = /ready on (http\S+)/.exec(said)?.[1])) {
+        let url;
+        while (!(url = /ready on (http\S+)/.exec(said)?.[1])) {
             if (self.child.exitCode !== null || Date.now() - began > PATIENCE_MS)
                 throw new Error(`the server did not start: ${said}`);
             await sleep(20);
         }
+        self.url = url;
         return self;
+    }
+    // Ends it as a crash does, and starts it again at the same place.
+    self.kill = async () => {
+        const ended = new Promise(done => self.child.on('exit', done));
+        self.child.kill('SIGKILL');
+        await ended;
     };
+    self.revive = () => begin(new URL(self.url).port);
     self.stop = async () => {
         if (!self.child) return;
         const {child} = self; // the one to end: the server may be started again before the 15 s are over

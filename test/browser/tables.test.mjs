@@ -435,8 +435,13 @@ test('items: numbers are sorted by all their digits', main, async ({person, api,
     await person.see('8 items');
     await person.click('n', {kind: 'button', within: '.rows'});
     await person.see('that are loaded, sorted');
-    const shown = await tab.$$eval('.rows tbody th a', all => all.map(one => one.textContent.slice(3)));
-    assert(shown.join() === sorted.join(), shown.join());
+    const shown = () => tab.$$eval('.rows tbody th a', all => all.map(one => one.textContent.slice(3)).join());
+    assert((await shown()) === sorted.join(), await shown());
+    await person.click('n', {kind: 'button', within: '.rows'});
+    await until(async () => (await shown()) === sorted.toReversed().join(), 'the other order');
+    // The URL has it, and a link brings it.
+    await tab.reload();
+    await until(async () => (await shown()) === sorted.toReversed().join(), 'the same order');
 });
 
 test('items: what others write is counted, and moves nothing', main, async ({person, api, tab}) => {

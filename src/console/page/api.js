@@ -1,7 +1,7 @@
 // Calls of the server. Every fault becomes an ApiError with the server's own sentence.
 
 import {parse, print} from './json.js';
-import {sign} from './sign.js';
+import {sign, signedPath} from './sign.js';
 
 export class ApiError extends Error {
     constructor(status, type, message, body) {
@@ -39,7 +39,8 @@ export async function open(method, path, {body, headers = {}, signal} = {}) {
         body = print(body, 0);
         all['Content-Type'] ??= 'application/json';
     }
-    if (server.info.signIn && server.keys)
+    if (server.info.signIn && server.keys) {
+        path = signedPath(path);
         all = await sign({
             method,
             path,
@@ -49,6 +50,7 @@ export async function open(method, path, {body, headers = {}, signal} = {}) {
             region: server.info.region,
             keys: server.keys,
         });
+    }
     let response;
     try {
         response = await fetch(path, {method, headers: all, body, signal, cache: 'no-store', credentials: 'omit'});

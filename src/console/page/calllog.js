@@ -98,10 +98,12 @@ async function readPast(name, group, log, options) {
     return Number(last.nextForwardToken.slice(2));
 }
 
-// Reads a function's log and goes on as it is written. take(): something came. fault(error): it is tried again.
+// Reads a function's log and goes on as it is written. take(): something came. fault(error): it is tried again;
+// fault(null): it goes on.
 export async function follow({name, group}, log, take, fault, signal) {
     let position = null,
-        rest = '';
+        rest = '',
+        isLost = false;
     while (!signal.aborted) {
         const hidden = new AbortController();
         const hide = () => document.hidden && hidden.abort();
@@ -114,6 +116,8 @@ export async function follow({name, group}, log, take, fault, signal) {
             }
             const path = at`/v1/functions/${name}/logs` + `?follow=1&from=${position}`;
             const reader = (await open('GET', path, both)).body.getReader();
+            if (isLost) fault(null);
+            isLost = false;
             const decoder = new TextDecoder();
             for (;;) {
                 const {value, done} = await reader.read();
@@ -125,7 +129,8 @@ export async function follow({name, group}, log, take, fault, signal) {
                 if (lines.length) take();
             }
         } catch (error) {
-            if (!both.signal.aborted) fault(error);
+            isLost = !both.signal.aborted;
+            if (isLost) fault(error);
         }
         document.removeEventListener('visibilitychange', hide);
         if (document.hidden) await shown(signal);

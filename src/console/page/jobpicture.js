@@ -13,11 +13,12 @@ const PAGE = 256;
 const LISTED = 256; // tasks of a cell in words
 export const RANGES_WANTED = `ranges=${RANGES}`;
 
-export function jobPicture(id, signal) {
+// onopen(cell): its tasks are to be listed, by select().
+export function jobPicture(id, signal, onopen) {
     const canvas = h('canvas.job-cells', {
         role: 'img',
         tabindex: '0',
-        onclick: () => open(pointed),
+        onclick: () => choose(pointed),
         onkeydown: event => step(event),
     });
     const said = h('p.job-said', {role: 'status'});
@@ -38,6 +39,8 @@ export function jobPicture(id, signal) {
         failed = [],
         running = new Map(), // cell → how many of its tasks
         isOrdered = true, // a cell stands for certain tasks
+        chosen = null, // the cell whose tasks are listed
+        told = '', // what was known of it then
         pointed = -1, // the cell under the pointer, or where the arrows went
         side = 10,
         across = 1;
@@ -138,7 +141,7 @@ export function jobPicture(id, signal) {
     // Arrows go from cell to cell, Enter lists its tasks.
     function step(event) {
         const steps = {ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across};
-        if (event.key === 'Enter') open(pointed);
+        if (event.key === 'Enter') choose(pointed);
         else if (event.key === 'Home') pointed = 0;
         else if (event.key === 'End') pointed = done.length - 1;
         else if (event.key in steps) pointed = Math.min(done.length - 1, Math.max(0, pointed + steps[event.key]));
@@ -147,7 +150,16 @@ export function jobPicture(id, signal) {
         draw();
         tell();
     }
-    const open = cell => list(cell).catch(error => replace(listed, errorLine(error)));
+    const choose = cell => isOrdered && done[cell] !== undefined && onopen(cell);
+    // Again where it has changed since.
+    function select(cell) {
+        chosen = cell;
+        const now = cell === null ? '' : `${cell} ${done[cell]} ${failed[cell]} ${running.get(cell)}`;
+        if (now === told || !job) return;
+        told = now;
+        if (cell === null) replace(listed);
+        else list(cell).catch(error => replace(listed, errorLine(error)));
+    }
     // The tasks of a cell with what is known of each: of its range, those that are missing and failed are asked for.
     async function list(cell) {
         if (!isOrdered || done[cell] === undefined) return;
@@ -220,7 +232,7 @@ export function jobPicture(id, signal) {
     }
     const every = name => request('GET', `${at`/v1/jobs/${id}`}/${name}?limit=${MOST_CELLS}`, {signal});
 
-    // calls: the tasks that are running. Answers the failures, where it has asked for them.
+    // calls: the tasks that are running. Answers {done, failures}, where it has asked for lists: exactly then.
     async function update(now, calls) {
         let lists = null;
         if (now.total <= MOST_CELLS && now.done !== now.total) {
@@ -230,8 +242,9 @@ export function jobPicture(id, signal) {
             ]);
             lists = {missing, failures};
         }
-        job = now;
-        total = Number(job.total ?? 0);
+        total = Number(now.total ?? 0);
+        const exact = lists && {...lists, done: total - lists.missing.length - lists.failures.length};
+        job = exact ? {...now, done: exact.done, exact: true} : now;
         isOrdered = true;
         const isNamed = lists && [...lists.missing, ...lists.failures.map(one => one.task)].some(isName);
         if (lists && !isNamed) fillByTasks(lists.missing, lists.failures);
@@ -246,9 +259,10 @@ export function jobPicture(id, signal) {
         }
         draw();
         tell();
-        return lists?.failures ?? null;
+        select(chosen);
+        return exact;
     }
-    return {element, update};
+    return {element, update, select};
 }
 
 const isName = task => typeof task === 'string';

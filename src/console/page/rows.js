@@ -14,8 +14,9 @@ const TALLEST_PX = 6e6; // browsers do not scroll taller elements exactly: behin
 
 // load(start, signal) → {rows, next}; next: where the next page starts, null at the end.
 // columns() → [{name, title, cell(row), sort(a, b)}]; id(row): tells rows apart; isLast(row, start): whether the page
-// that begins at `start` comes right behind this row; href(row): where its first cell leads; onmark(marked).
-export function rowList({label, load, columns, id, isLast, href, onmark, onload, onfault}) {
+// that begins at `start` comes right behind this row; href(row): where its first cell leads; onmark(marked);
+// onsort({name, down}), or null: another order is asked for, by order().
+export function rowList({label, load, columns, id, isLast, href, onmark, onsort, onload, onfault}) {
     const body = h('tbody');
     const head = h('tr');
     const widths = h('colgroup');
@@ -243,7 +244,7 @@ export function rowList({label, load, columns, id, isLast, href, onmark, onload,
                     {scope: 'col', 'aria-sort': isThis ? (sorting.down ? 'descending' : 'ascending') : null},
                     h(
                         'button.sort',
-                        {type: 'button', title: 'Sort the rows that are loaded', onclick: () => sort(column)},
+                        {type: 'button', title: 'Sort the rows that are loaded', onclick: () => onsort(after(column))},
                         column.title,
                     ),
                 );
@@ -267,13 +268,18 @@ export function rowList({label, load, columns, id, isLast, href, onmark, onload,
         draw();
     }
     // Up, down, and back to the order in which they came.
-    function sort(column) {
+    function after({name}) {
+        if (sorting?.name !== name) return {name, down: false};
+        return sorting.down ? null : {name, down: true};
+    }
+    function order(wanted) {
+        const column = wanted && shape.find(one => one.name === wanted.name);
         const rows = sorting?.rows ?? pages.flatMap(page => page.rows ?? []);
-        if (sorting?.name === column.name && sorting.down) sorting = null;
+        if (!column) sorting = null;
         else {
-            const down = sorting?.name === column.name;
+            const {name, down} = wanted;
             const compare = (a, b) => (down ? column.sort(b, a) : column.sort(a, b));
-            sorting = {name: column.name, down, rows: [...rows].sort(compare)};
+            sorting = {name, down, rows: [...rows].sort(compare)};
         }
         scroller.scrollTop = 0;
         redraw();
@@ -329,6 +335,7 @@ export function rowList({label, load, columns, id, isLast, href, onmark, onload,
         element: scroller,
         marked,
         redraw,
+        order,
         clear,
         restart() {
             clear();

@@ -27,7 +27,13 @@ function canonicalQuery(search) {
         .join('&');
 }
 
-// The headers of a signed request. `path`: as it is sent, with its query. `body`: text or bytes.
+// A path whose query stands as it is signed: the server signs what it was sent.
+export function signedPath(path) {
+    const [route, search] = path.split(/\?(.*)/s);
+    return search ? `${route}?${canonicalQuery(search)}` : path;
+}
+
+// The headers of a signed request. `path`: as it is sent, of signedPath. `body`: text or bytes.
 export async function sign({method, path, headers, body, service, region, keys, now = new Date()}) {
     if (!crypto.subtle)
         throw new Error('A browser signs only on pages that come by HTTPS or from localhost, and this one does not.');

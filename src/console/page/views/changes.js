@@ -49,6 +49,7 @@ export async function changes({el, route, table, signal, reopen}) {
         records = [], // newest first
         waiting = [], // what came while one reads or has paused
         skipped = 0,
+        wasAway = false, // the server, since the first change here
         isPaused = false;
 
     // ---- what is shown of them ----
@@ -72,6 +73,7 @@ export async function changes({el, route, table, signal, reopen}) {
     const clear = button('Clear', () => {
         records = [];
         waiting = [];
+        wasAway = false;
         draw();
     });
     const news = h('button.news', {type: 'button', hidden: true, onclick: () => admit()});
@@ -118,6 +120,7 @@ export async function changes({el, route, table, signal, reopen}) {
                 shown < records.length ? `${count(shown)} fit` : '',
                 shown > SHOWN ? `the last ${SHOWN} are shown` : '',
                 skipped ? `${count(skipped)} came too fast to be shown` : '',
+                wasAway ? 'without those while the server was away' : '',
                 isPaused ? 'paused' : '',
             ]
                 .filter(Boolean)
@@ -210,6 +213,8 @@ export async function changes({el, route, table, signal, reopen}) {
             await faults.run(() => followChanges({name, arn, take, signal: ended}));
             if (hidden.signal.aborted) continue;
             hidden.abort();
+            wasAway = true;
+            say();
             await new Promise(resolve => setTimeout(resolve, 2000)); // the server is gone, or began anew
         }
     }

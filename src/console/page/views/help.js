@@ -1,8 +1,9 @@
-// Keys, and the resources with the words of the command line.
+// Keys, and all commands with the words of the command line; those of patterns with their requests.
 
+import {request} from '../api.js';
 import {h, replace} from '../dom.js';
 import {operations} from '../operation.js';
-import {faultPlace, input} from '../parts.js';
+import {faultPlace, input, json} from '../parts.js';
 import {go} from '../route.js';
 
 const KEYS = [
@@ -16,34 +17,34 @@ const KEYS = [
 export async function open(page) {
     const faults = faultPlace();
     const list = h('div.stack');
-    let all = {};
+    let commands = [],
+        requests = new Map(); // of a command's name
     const find = input({
         placeholder: 'Find',
         'aria-label': 'Find in the help',
         value: page.route.query.find ?? '',
         oninput: () => go(['help'], {find: find.value}, {quietly: true}),
     });
+    // What is in a command is made when it is opened.
+    function entry({name, summary, help}) {
+        const inside = h('div.stack');
+        return h(
+            'details',
+            {
+                ontoggle: () => {
+                    if (inside.hasChildNodes()) return;
+                    const one = requests.get(name);
+                    replace(inside, one ? h('p', h('code', `${one.method} ${one.path}`)) : null, json(help));
+                },
+            },
+            h('summary', h('code', `quipu ${name}`), ' ', summary),
+            inside,
+        );
+    }
     function show() {
         const wanted = find.value.trim().toLowerCase();
-        const rows = Object.values(all).filter(
-            one => one.command && `${one.command} ${one.summary} ${one.path}`.toLowerCase().includes(wanted),
-        );
-        replace(
-            list,
-            rows.map(one =>
-                h(
-                    'details',
-                    h('summary', h('code', `quipu ${one.command.split(' -> ')[0]}`), ' ', one.summary),
-                    h('p', h('code', `${one.method} ${one.path}`)),
-                    h(
-                        'dl.facts',
-                        [...one.queries.map(each => [each.name, each.schema]), ...Object.entries(one.members)].map(
-                            ([name, schema]) => h('div', h('dt', h('code', name)), h('dd', schema.description)),
-                        ),
-                    ),
-                ),
-            ),
-        );
+        const words = one => `quipu ${one.name} ${one.summary} ${requests.get(one.name)?.path ?? ''}`.toLowerCase();
+        replace(list, commands.filter(one => words(one).includes(wanted)).map(entry));
     }
     replace(
         page.el,
@@ -58,12 +59,15 @@ export async function open(page) {
             'dl.facts',
             KEYS.map(([key, words]) => h('div', h('dt', h('kbd', key)), h('dd', words))),
         ),
-        h('div.bar', h('h2.grow', 'Patterns'), find),
+        h('div.bar', h('h2.grow', 'Commands'), find),
         faults.element,
         list,
     );
     await faults.run(async () => {
-        all = await operations();
+        const [help, all] = await Promise.all([request('GET', '/console/help'), operations()]);
+        ({commands} = help);
+        const nameOf = one => one.command.split(' ').slice(0, 2).join(' ');
+        requests = new Map(Object.values(all).map(one => [nameOf(one), one]));
         show();
     });
     return {update: show};

@@ -86,6 +86,8 @@ export async function items({el, route, table, signal}) {
             item: '',
             range: '',
             new: '',
+            sort: '',
+            down: '',
         };
         if (asksTheSame(query, wanted)) run();
         else go(path, wanted);
@@ -93,6 +95,7 @@ export async function items({el, route, table, signal}) {
     const asksTheSame = (a, b) =>
         ['q', 'index', 'order', 'consistent'].every(one => (a[one] ?? '') === String(b[one] ?? ''));
     const path = ['tables', name, 'items'];
+    const orderOf = ({sort, down}) => (sort ? {name: sort, down: !!down} : null);
     line.addEventListener('keydown', event => {
         if (event.key === 'Enter' && !event.defaultPrevented) submit();
     });
@@ -122,6 +125,7 @@ export async function items({el, route, table, signal}) {
         ownWrites = 0, // since the last sample
         otherWrites = 0, // since the list was begun, but for the second in which it was
         isJustBegun = true,
+        isOrdered = false,
         last = {total: 0, isWhole: false};
 
     function pause(is) {
@@ -314,7 +318,13 @@ export async function items({el, route, table, signal}) {
             keyId(row, keys) === keyId(start, keys),
         href: row => (isOpenable(row) ? href(path, {...query, ...itemQuery(row)}) : null),
         onmark: marks,
-        onload: say,
+        onsort: wanted => go(path, {...query, sort: wanted?.name, down: wanted?.down ? 1 : ''}, {quietly: true}),
+        onload: told => {
+            say(told);
+            if (isOrdered || !query.sort || !told.total) return;
+            isOrdered = true; // as the URL has it, of what the first page brought
+            list.order(orderOf(query));
+        },
         onfault: error => {
             if (request) error.message = inOwnWords(error.message, request.input);
             faults.show(error);
@@ -524,6 +534,7 @@ export async function items({el, route, table, signal}) {
             costs = meter();
             scanned = emptyPages = took = otherWrites = 0;
             isJustBegun = true;
+            isOrdered = false;
             sayWritten();
             request = null;
             list.clear();
@@ -551,6 +562,10 @@ export async function items({el, route, table, signal}) {
         order.value = query.order ?? '';
         consistent.box.checked = !!query.consistent;
         if (again || !asksTheSame(before, query)) run();
+        else if (before.sort !== query.sort || before.down !== query.down) {
+            isOrdered = true;
+            list.order(orderOf(query));
+        }
         if (before.columns !== query.columns) {
             showColumns();
             list.redraw();

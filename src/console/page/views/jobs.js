@@ -5,7 +5,7 @@ import {jobPicture, RANGES_WANTED} from '../jobpicture.js';
 import {operate, settingsDialog} from '../operation.js';
 import {button, changeButton, grid, json, select, since, state, tabs, time} from '../parts.js';
 import {liveFacts, pagedList, patternView} from '../pattern.js';
-import {href} from '../route.js';
+import {go, href} from '../route.js';
 
 const KINDS = {OPEN: 'running', COMPLETE: 'ok', FAILED: 'failed', EXPIRED: 'failed'};
 const word = job => state(KINDS[job.state] ?? 'waiting', job.state);
@@ -49,7 +49,7 @@ export const open = patternView({
               ],
     detail(page, id, route) {
         const facts = liveFacts(),
-            picture = jobPicture(id, page.signal),
+            picture = jobPicture(id, page.signal, cell => go(['jobs', id], {...route.query, cell}, {quietly: true})),
             part = h('div.stack'),
             bar = h('div'),
             reasons = h('div');
@@ -176,6 +176,8 @@ export const open = patternView({
                     job.each && job.state === 'OPEN'
                         ? await request('GET', at`/console/running?job=${id}`, {signal: page.signal})
                         : {tasks: []};
+                const known = which === 'tasks' ? await picture.update(job, calls) : null;
+                if (known) job = {...job, done: known.done, exact: true};
                 const speed = rate(),
                     left = Number(job.total ?? 0) - Number(job.done ?? 0) - Number(job.failed ?? 0);
                 facts.set([
@@ -195,12 +197,14 @@ export const open = patternView({
                 redrive.disabled = redrive.title !== '' || !(Number(job.failed) || job.state === 'EXPIRED');
                 pause.hidden = !job.each || job.state !== 'OPEN';
                 text(pause, job.paused ? 'Resume' : 'Pause');
-                if (which === 'tasks') {
-                    await tellReasons(await picture.update(job, calls));
-                } else await load?.();
+                if (which === 'tasks') await tellReasons(known?.failures ?? null);
+                else await load?.();
             },
             async update(next) {
+                const isSamePart = which === (next.path[2] ?? 'tasks');
                 route = next;
+                picture.select(cellOf(route));
+                if (isSamePart) return;
                 which = next.path[2] ?? 'tasks';
                 openPart();
                 await self.faults.run(self.refresh);
@@ -214,6 +218,8 @@ export const open = patternView({
                 }),
             ],
         };
+        const cellOf = ({query}) => (query.cell === undefined ? null : Number(query.cell));
+        picture.select(cellOf(route));
         openPart();
         return self;
     },
