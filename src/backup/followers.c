@@ -28,9 +28,11 @@ static void hold(struct followers *followers)
     uint64_t from = UINT64_MAX;
     for (size_t i = 0; i < LIMIT_BACKUP_FOLLOWERS; i++)
         if (followers->all[i].is_held && followers->all[i].next - 1 < from) from = followers->all[i].next - 1;
-    for (size_t i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++)
-        if (followers->checkpoints[i].id[0] && followers->checkpoints[i].base.number < from)
-            from = followers->checkpoints[i].base.number;
+    for (size_t i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++) {
+        const struct checkpoint *checkpoint = &followers->checkpoints[i];
+        if (checkpoint->id[0] && !checkpoint->is_let_go && checkpoint->base.number < from)
+            from = checkpoint->base.number;
+    }
     store_log_keep_from(followers->store, from ? from : 1);
 }
 
@@ -242,7 +244,8 @@ static uint64_t log_bytes(const struct followers *followers)
     return bytes;
 }
 
-/* The one that is farthest behind is not waited for any more. It is served if it comes while the log is still there. */
+/* The one that is farthest behind is not waited for any more: a follower, or a copy that is being made. It is served if
+ * it comes while the log is still there. */
 static void let_go(struct followers *followers)
 {
     struct follower *last = NULL;
@@ -250,11 +253,21 @@ static void let_go(struct followers *followers)
         struct follower *follower = &followers->all[i];
         if (follower->is_held && (!last || follower->next < last->next)) last = follower;
     }
-    if (!last) return;
-    last->is_held = false;
+    struct checkpoint *copy = NULL;
+    for (size_t i = 0; i < LIMIT_BACKUP_CHECKPOINTS; i++) {
+        struct checkpoint *one = &followers->checkpoints[i];
+        if (one->is_made && !one->is_let_go && (!copy || one->base.number < copy->base.number)) copy = one;
+    }
+    if (copy && last && last->next <= copy->base.number) copy = NULL;
+    if (!copy && !last) return;
+    uint64_t next = copy ? copy->base.number + 1 : last->next;
+    if (copy)
+        copy->is_let_go = true;
+    else
+        last->is_held = false;
     log_line(
         "the log is not held any longer for the backup '%s', which is %s behind: it has grown to %llu MB",
-        last->name, counted(store_log_synced(followers->store) + 1 - last->next, "batch").text,
+        copy ? copy->target : last->name, counted(store_log_synced(followers->store) + 1 - next, "batch").text,
         (unsigned long long)(followers->bytes_max >> 20));
 }
 

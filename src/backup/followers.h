@@ -24,7 +24,8 @@ struct checkpoint {
     char path[DISK_PATH];
     struct backup_base base;
     int64_t used_us;
-    bool is_made; /* until then the log is held from `base.number` on, and nobody else touches it */
+    bool is_made;   /* until then the log is held from `base.number` on, and nobody else touches it */
+    bool is_let_go; /* the log is not held for it any more */
 };
 
 struct followers {
@@ -61,7 +62,8 @@ bool checkpoint_find(struct followers *followers, struct slice id, struct slice 
                      char *error, size_t error_len);
 bool checkpoint_end(struct followers *followers, struct slice id);
 
-/* What nobody has asked for is removed; a log that is too long is held for nobody. Now and then. */
+/* What nobody has asked for is removed; of a log that is too long the one who is farthest behind is let go. Now and
+ * then. */
 void followers_tidy(struct followers *followers);
 void followers_put_metrics(struct followers *followers, struct buf *out);
 

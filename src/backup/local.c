@@ -278,6 +278,14 @@ struct backup_source *local_source(struct store *store, const char *data, const 
     return &local->source;
 }
 
+static bool has_whole_tables(const char *folder)
+{
+    char tables[DISK_PATH], error[600];
+    uint64_t number;
+    return disk_path(tables, folder, "store", error, sizeof error) &&
+           store_files_number(tables, &number, error, sizeof error);
+}
+
 struct backup_source *backup_source_folder(const char *folder, char *error, size_t error_len)
 {
     char marker[DISK_PATH];
@@ -288,10 +296,10 @@ struct backup_source *backup_source_folder(const char *folder, char *error, size
         return NULL;
     }
     /* Reading does: it needs no room, and no permission to write. It does not before the first start, nor where an old
-     * version has left its own log. */
+     * version has left its own log, or a power cut a list of tables that a writer mends. */
     struct store_options options = {.folder = folder, .read_only = true, .cache_bytes = CACHE_BYTES};
     struct store *store = store_open_disk(&options, error, error_len);
-    if (store && !store_log_id(store)) {
+    if (store && (!store_log_id(store) || !has_whole_tables(folder))) {
         store_close(store);
         store = NULL;
     }

@@ -166,6 +166,11 @@ static int copy_once(struct backup_job *job)
     } while (result == BACKUP_LOG_BLOCK && position.next > before &&
              (!job->has_service || position.next - first < LIMIT_BACKUP_BEHIND) && !is_interrupted());
     job->source->end(job->source->self);
+    if (result == BACKUP_LOG_GONE) { /* it was held for as long as there was room: the base is whole without it */
+        fprintf(stderr, "The log behind that did not wait so long: no later moment can be restored.\n");
+        arena_free(&arena);
+        return forget(job, &position, error, sizeof error) ? EXIT_FINE : complain("%s", error);
+    }
     if (result != BACKUP_LOG_BLOCK || !backup_close_piece(job->target, error, sizeof error))
         return complain("the backup is good as it is told above, but without the log behind it: %s", error);
     fprintf(stderr, "With %s of the log behind it: everything up to %.*s can be restored.\n",

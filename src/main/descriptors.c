@@ -12,6 +12,8 @@
 #define STORE_OTHERS                                                                                         \
     48 /* not counted as the store's files: the commit log has one a segment, up to 20; then
                             * manifest, locks, folders, files being written and merged */
+#define LOG_HELD        40 /* more segments, while the log is held for backups: up to 1 GB, or somewhat more */
+#define LOG_HELD_PART   16 /* of the limit, at most */
 #define STORE_FILES     4096 /* 64 MB each: more than that are opened again when they are read */
 #define STORE_FILES_MIN 32
 #define PER_PROCESS     4   /* port, supervisor, output, and one to spare */
@@ -40,11 +42,16 @@ static uint64_t limit_raise(uint64_t wanted)
     return limit.rlim_cur;
 }
 
+static uint64_t log_held(uint64_t limit)
+{
+    return smaller(limit / LOG_HELD_PART, LOG_HELD);
+}
+
 static uint64_t store_share(const struct descriptors_needs *needs, uint64_t limit)
 {
     if (!needs->on_disk) return 0;
     uint64_t files = smaller(limit / 8, STORE_FILES);
-    return STORE_OTHERS + (files < STORE_FILES_MIN ? STORE_FILES_MIN : files);
+    return STORE_OTHERS + log_held(limit) + (files < STORE_FILES_MIN ? STORE_FILES_MIN : files);
 }
 
 /* They are opened one by one, as requests name them, so there is a number of them that can be told. */
@@ -82,7 +89,7 @@ bool descriptors_deal(struct descriptors *out, const struct descriptors_needs *n
     out->connections = (uint32_t)smaller(limit - others - refused, LIMIT_CONNECTIONS);
     out->process_max = (uint32_t)smaller(needs->process_max, processes / (PER_PROCESS + PROCESS_CALLS));
     out->guests = (uint32_t)smaller(processes - (uint64_t)out->process_max * PER_PROCESS, LIMIT_GUESTS);
-    out->store_files = needs->on_disk ? (uint32_t)(store - STORE_OTHERS) : 0;
+    out->store_files = needs->on_disk ? (uint32_t)(store - STORE_OTHERS - log_held(limit)) : 0;
     out->databases = (uint32_t)databases;
     out->database_files = STORE_FILES_MIN;
     return true;

@@ -138,7 +138,7 @@ enum journal_read {
     JOURNAL_READ_GONE,   /* the batch is not there any more */
     JOURNAL_READ_FAILED, /* sentence in error */
 };
-/* Visits batches from the cursor on and moves it. What is read must not be released meanwhile: journal_keep_from. */
+/* Visits batches from the cursor on and moves it. What it is to find must not be released before: journal_keep_from. */
 enum journal_read journal_read(struct journal *journal, struct journal_cursor *cursor,
                                journal_visitor *visitor, void *context, char *error, size_t error_len);
 /* Whatever journal_release says, batches from this number on stay. UINT64_MAX: none is needed. */

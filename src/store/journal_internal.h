@@ -17,6 +17,12 @@ struct segment {
     int file;
 };
 
+/* Who reads beside the writer: the segment stays that it is in. */
+struct journal_reader {
+    uint64_t serial;
+    struct journal_reader *next;
+};
+
 #define SPARES_MOST 4
 
 struct journal {
@@ -53,6 +59,7 @@ struct journal {
     struct segment
         *segments; /* in the order of their serials; those behind `current`, which is active, are prepared */
     size_t count, current;
+    struct journal_reader *readers; /* on their stacks */
     uint64_t keep_from;
     bool is_preparing;
     struct {

@@ -4,6 +4,7 @@
 #include "store/journal_internal.h"
 
 struct reading {
+    struct journal_reader reader;
     struct journal *journal;
     struct journal_cursor *cursor;
     struct segment segment; /* that the cursor is in */
@@ -41,11 +42,32 @@ static enum journal_read find_segment(struct reading *reading)
     pthread_mutex_lock(&journal->lock);
     const struct segment *found = look_up(journal, cursor);
     if (found) reading->segment = *found;
+    if (found) reading->reader.serial = found->serial;
     pthread_mutex_unlock(&journal->lock);
     if (!found) return JOURNAL_READ_GONE;
     if (cursor->serial != reading->segment.serial || !cursor->at) cursor->at = JOURNAL_BLOCK;
     cursor->serial = reading->segment.serial;
     return JOURNAL_READ;
+}
+
+static void reading_begin(struct reading *reading)
+{
+    struct journal *journal = reading->journal;
+    pthread_mutex_lock(&journal->lock);
+    reading->reader.next = journal->readers;
+    journal->readers = &reading->reader;
+    pthread_mutex_unlock(&journal->lock);
+}
+
+static void reading_end(struct reading *reading)
+{
+    struct journal *journal = reading->journal;
+    pthread_mutex_lock(&journal->lock);
+    struct journal_reader **at = &journal->readers;
+    while (*at != &reading->reader) at = &(*at)->next;
+    *at = reading->reader.next;
+    pthread_mutex_unlock(&journal->lock);
+    buf_free(&reading->payload);
 }
 
 /* The frame at the cursor, whole; it is known to be synced. */
@@ -104,13 +126,14 @@ enum journal_read journal_read(struct journal *journal, struct journal_cursor *c
     bool stopped = false;
     enum journal_read result = JOURNAL_READ;
     if (cursor->number > last) return JOURNAL_READ;
+    reading_begin(&reading);
     result = find_segment(&reading);
     while (result == JOURNAL_READ && cursor->number <= last && !stopped) {
         struct frame_head head;
         result = read_frame(&reading, &head);
         if (result == JOURNAL_READ) result = take_frame(&reading, &head, visitor, context, &stopped);
     }
-    buf_free(&reading.payload);
+    reading_end(&reading);
     return result;
 }
 

@@ -279,6 +279,13 @@ static bool retire(struct journal *journal, const struct segment *segment)
     return true;
 }
 
+static bool is_read(const struct journal *journal, uint64_t serial)
+{
+    for (const struct journal_reader *reader = journal->readers; reader; reader = reader->next)
+        if (reader->serial == serial) return true;
+    return false;
+}
+
 void journal_release(struct journal *journal, uint64_t number)
 {
     uint64_t synced = journal_synced(journal);
@@ -287,7 +294,7 @@ void journal_release(struct journal *journal, uint64_t number)
     /* The number of the next batch must not be forgotten: one with a batch in it is always left, on disk. */
     if (number >= synced) number = synced ? synced - 1 : 0;
     while (journal->current && journal->segments[1].first && journal->segments[1].first <= number + 1 &&
-           retire(journal, &journal->segments[0])) {
+           !is_read(journal, journal->segments[0].serial) && retire(journal, &journal->segments[0])) {
         memmove(journal->segments, journal->segments + 1, (journal->count - 1) * sizeof *journal->segments);
         journal->count--;
         journal->current--;

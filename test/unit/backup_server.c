@@ -198,18 +198,25 @@ TEST(server_log_is_held_for_followers_only_within_a_bound)
     struct hall hall;
     struct followers followers;
     struct buf lines = {0};
+    char error[500] = "";
     hall_open(&hall, 0);
     write_some(&hall, 5);
     followers_init(&followers, hall.store, &clock_system, hall.data);
     CHECK(follower_has(&followers, "far", 2));
-    CHECK(follower_has(&followers, "near", 5));
+    CHECK(checkpoint_add(&followers, "copy", hall.data, &lines, error, sizeof error)); /* behind batch 5 */
+    write_some(&hall, 5);
+    CHECK(follower_has(&followers, "near", 10));
     followers_tidy(&followers);
-    CHECK(followers.all[0].is_held && followers.all[1].is_held);
+    struct checkpoint *copy = &followers.checkpoints[0];
+    CHECK(followers.all[0].is_held && followers.all[1].is_held && !copy->is_let_go);
     followers.bytes_max = 1; /* the log has a whole segment */
     followers_tidy(&followers);
-    CHECK(!followers.all[0].is_held && followers.all[1].is_held);
+    CHECK(!followers.all[0].is_held && followers.all[1].is_held && !copy->is_let_go);
+    followers_tidy(&followers);
+    CHECK(followers.all[1].is_held && copy->is_let_go && copy->is_made); /* its files stay */
+    lines.len = 0;
     followers_put_metrics(&followers, &lines);
-    CHECK(slice_contains(buf_view(&lines), SLICE("quipu_backup_lag_batches{follower=\"far\"} 4\n")));
+    CHECK(slice_contains(buf_view(&lines), SLICE("quipu_backup_lag_batches{follower=\"far\"} 9\n")));
     CHECK(slice_contains(buf_view(&lines), SLICE("quipu_backup_lag_batches{follower=\"near\"} 1\n")));
     /* It is held again for one that comes back. */
     CHECK(follower_has(&followers, "far", 3));

@@ -542,6 +542,39 @@ static void lab_copy_data(struct lab *lab, const char *from, const char *to)
     ensure(system(command) == 0);
 }
 
+/* A power cut has left the list of tables with a torn end: readers pass it over, and writers cut it off. */
+TEST(backup_of_a_folder_whose_list_of_tables_is_torn)
+{
+    struct lab lab;
+    struct backup_progress progress = {0};
+    struct backup_position position = {0};
+    char command[400], torn[DISK_PATH], error[500] = "";
+    uint64_t number;
+    static const char record[] = "\\022\\064\\126\\170\\100\\000\\001"; /* its checksum is not its own */
+    lab_init(&lab);
+    lab_put(&lab, "a", "1");
+    ensure(disk_path(torn, lab.folder, "checkpoint", error, sizeof error));
+    CHECK(store_checkpoint(lab.store, torn, &number, error, sizeof error)); /* brings it to tables */
+    lab_put(&lab, "b", "2");
+    lab_copy_data(&lab, "data", "torn");
+    ensure(disk_path(torn, lab.folder, "torn", error, sizeof error));
+    snprintf(command, sizeof command, "cd %s/torn/store && { printf '%s'; head -c 700 /dev/zero; } >> $(cat CURRENT)",
+             lab.folder, record);
+    ensure(system(command) == 0);
+    struct backup_source *source = backup_source_folder(torn, error, sizeof error);
+    CHECK_TEXT(slice_of(error), "");
+    ensure(source);
+    struct backup_target *target = lab_target(&lab);
+    CHECK(backup_take_base(target, source, &progress, &position, error, sizeof error));
+    CHECK_TEXT(slice_of(error), "");
+    CHECK_INT(backup_ship(target, source, &position, 0, error, sizeof error), BACKUP_LOG_BLOCK);
+    backup_source_close(source);
+    backup_target_close(target);
+    CHECK_TEXT(lab_restore(&lab, BACKUP_LATEST), "a=1 b=2 ");
+    CHECK_INT(lab_faults(&lab), 0);
+    lab_free(&lab);
+}
+
 /* Written without a sync, brought to the tables, and then the power was cut: the log ends before they do. */
 TEST(backup_of_a_folder_whose_log_is_shorter_than_its_tables)
 {

@@ -299,6 +299,40 @@ TEST(a_reader_is_told_that_what_it_wants_is_gone)
     disk_free(disk);
 }
 
+/* Nobody holds it: what is being read is not closed, or used again, under the reader's hands. */
+struct releasing {
+    struct visit visit; /* first: it is cast back */
+    struct journal *journal;
+};
+
+static bool release_all(void *context, const struct journal_batch *batch)
+{
+    struct releasing *releasing = context;
+    journal_release(releasing->journal, 60);
+    CHECK(journal_first(releasing->journal) <= batch->number);
+    return visit_one(&releasing->visit, batch);
+}
+
+TEST(a_segment_that_is_read_is_not_released)
+{
+    struct disk *disk = disk_new();
+    struct journal *journal = must_open(disk);
+    struct journal_cursor cursor = {.number = 1};
+    struct releasing releasing = {.visit = {.next = 1}, .journal = journal};
+    char error[512];
+    append_many(journal, 60);
+    CHECK_INT(journal_read(journal, &cursor, release_all, &releasing, error, sizeof error), JOURNAL_READ);
+    CHECK_INT(releasing.visit.next, 61);
+    CHECK(!releasing.visit.wrong);
+    CHECK(journal_first(journal) > 1);
+    uint64_t before = journal_first(journal);
+    append_many(journal, 60);
+    journal_release(journal, 120);
+    CHECK(journal_first(journal) > before);
+    journal_close(journal);
+    disk_free(disk);
+}
+
 static bool stop_at_ten(void *context, const struct journal_batch *batch)
 {
     return visit_one(context, batch) && batch->number % 10;
