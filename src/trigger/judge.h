@@ -62,7 +62,7 @@ struct cut {
 };
 
 struct cut_result {
-    uint32_t take;    /* 0: none yet */
+    uint32_t take;            /* 0: none yet */
     struct task_moment ready; /* when there will be one, if nothing else comes */
 };
 
