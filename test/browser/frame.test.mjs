@@ -336,11 +336,11 @@ test('any name is signed as it is sent', locked, async ({person, tab}) => {
     await person.see('● live');
     await tab.evaluate(async name => {
         const {at, request} = await import('/console/api.js');
-        await request('POST', at`/v1/counters/${name}`, {body: {}});
+        await request('POST', at`/v1/boards/${name}`, {body: {text: 'any name'}});
     }, NAME);
-    await person.visit(`#/counters?prefix=${encodeURIComponent(NAME)}`);
+    await person.visit(`#/boards?prefix=${encodeURIComponent(NAME)}`);
     await person.click(NAME, {kind: 'link'});
-    await person.see('1', '.counter-value');
+    await person.see('any name', '.detail');
     if (await tab.$('.fault')) throw new Error(await person.words('.fault'));
 });
 
