@@ -56,14 +56,14 @@ test('what others do to a pattern is seen by the stream', ENGINES[0][1], async (
         await api('POST /v1/jobs/streamed/done', {task: task++}); // what is done before it listens is not told
         return /[1-9]\d* of 9,999/.test(await person.words('.detail'));
     }, 'a task of somebody else');
-    await api('POST /v1/boards/streamed', {text: 'first'});
-    await person.visit('#/boards/streamed');
+    await api('PUT /v1/documents/streamed/first', {n: 1});
+    await person.visit('#/documents/streamed');
     await person.see('first', '.detail');
     let number = 0;
     await until(async () => {
-        await api('POST /v1/boards/streamed', {text: `another ${number++}`});
+        await api(`PUT /v1/documents/streamed/another-${number++}`, {n: 2});
         return (await person.words('.detail')).includes('another');
-    }, 'a message of somebody else');
+    }, 'a document of somebody else');
 });
 
 test('a job of 100,000 tasks is shown by ranges, with few requests', ENGINES, async ({person, tab, api}) => {

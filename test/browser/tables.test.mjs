@@ -464,6 +464,7 @@ test('items: by keyboard alone, dark, at 390 px', main, async ({person, api, tab
     await fill(api, 'keys-only', 50, i => ({id: {S: `item ${i}`}, n: {N: String(i)}}));
     await person.visit('#/tables/keys-only');
     await person.see('50 items');
+    await tab.waitForSelector('.rows tbody a');
     await tab.focus('.rows tbody a');
     await person.press('ArrowDown', 'ArrowDown', 'Enter');
     await person.see('Save as new');

@@ -159,12 +159,13 @@ export function patternView(view) {
             detail = opened;
             opened.faults = own;
             const content = h('div.chosen.coming', opened.element); // its space is kept until all of it is known
+            const actions = h('span.chosen-actions.coming', opened.actions); // forms are filled by what is known
             replace(
                 place,
                 h(
                     'div.bar',
                     h('h2.grow', mine),
-                    opened.actions,
+                    actions,
                     view.remove
                         ? changeButton(
                               view.remove.words,
@@ -189,7 +190,7 @@ export function patternView(view) {
                 content,
             );
             await Promise.all([opened.refresh(), isBeside() ? null : isListed]);
-            content.classList.remove('coming');
+            for (const one of [content, actions]) one.classList.remove('coming');
             if (detail === opened) bringIntoView(place);
         }
         async function lessons() {
@@ -210,7 +211,8 @@ export function patternView(view) {
         const own = server.info.prefix + view.section.replace(/s$/, '');
         page.onSample(sample => {
             const tables = Object.entries(sample?.tables ?? {});
-            if (tables.some(([name, {w}]) => w && name.startsWith(own))) refreshAll();
+            const isAsking = document.querySelector('dialog[open]'); // what it destroys is not asked about meanwhile
+            if (!isAsking && tables.some(([name, {w}]) => w && name.startsWith(own))) refreshAll();
         });
         showDetail();
         return {
