@@ -228,7 +228,12 @@ test('a hidden tab follows no changes', main, async ({person, tab, api}) => {
     await until(() => open === 0, 'the stream to end');
     await show(false);
     await until(() => open === 1, 'the stream again');
-    await api('PutItem', {TableName: 'unseen', Item: {id: {S: 'seen again'}}});
+    // It has been asked for; the server may hear of it a moment later: write until a change arrives.
+    let number = 0;
+    await until(async () => {
+        await api('PutItem', {TableName: 'unseen', Item: {id: {S: 'seen again'}, n: {N: String(++number)}}});
+        return (await tab.$$('.changes-list li')).length > 0;
+    }, 'a change');
     await person.see('seen again');
 });
 
