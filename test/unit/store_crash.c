@@ -491,6 +491,29 @@ TEST(a_torn_record_of_a_table_is_made_good_by_the_journal)
     folder_remove(folder);
 }
 
+/* A flush writes two records before it syncs. Of the first one the end of a sector is missing, the second is whole. */
+TEST(a_torn_record_before_a_whole_one_of_the_same_write_is_made_good_by_the_journal)
+{
+    char *folder = folder_with_files(), *manifest = manifest_of(folder);
+    unsigned char bytes[4096];
+    int file = open(manifest, O_RDWR | O_CLOEXEC);
+    ssize_t len = pread(file, bytes, sizeof bytes, 0);
+    off_t last = 0, torn = 0;
+    ensure(file >= 0 && len > 0 && len < (ssize_t)sizeof bytes);
+    for (off_t at = 0; at < len; at += 7 + bytes[at + 4] + 256 * bytes[at + 5]) {
+        torn = last;
+        last = at;
+    }
+    CHECK(torn > 0);
+    ensure(pwrite(file, "\0\0\0", 4, torn) == 4);
+    close(file);
+    CHECK_INT(numbered_content_of_killed(folder), 8);
+    CHECK_INT(numbered_content_of(folder), 8);
+    CHECK_INT(numbered_content_of(folder), 8);
+    free(manifest);
+    folder_remove(folder);
+}
+
 /* So does RocksDB when the sync of the record failed: it takes the table back, and the record stays. */
 TEST(a_record_of_a_table_that_is_not_there_is_made_good_by_the_journal)
 {
