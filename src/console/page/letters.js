@@ -21,6 +21,8 @@ import {href} from './route.js';
 
 const PAGE = 100;
 const REDRIVE_ROUNDS = 1000; // of 100 messages each
+const PART = 1000; // messages of one part of the table
+export const ALL_PARTS = 50; // when all queues are wanted
 
 // ---- reading ----
 
@@ -62,6 +64,31 @@ export async function readQueue(queue, next, beginning = '') {
         ExclusiveStartKey: next ?? undefined,
     });
     return {letters: page.Items.map(letter), next: page.LastEvaluatedKey ?? null};
+}
+
+// The queues, by a walk through so many parts of the table, as the command line does it: {queues, isPart}, each
+// {name, messages, oldest}.
+export async function readQueues(parts) {
+    const queues = new Map();
+    let next;
+    if (await hasTable('queues'))
+        for (let i = 0; i < parts && next !== null; i++) {
+            const page = await dynamo('Scan', {
+                TableName: ownTable('queues'),
+                ProjectionExpression: '#queue, sent',
+                ExpressionAttributeNames: {'#queue': 'queue'},
+                Limit: PART,
+                ExclusiveStartKey: next,
+            });
+            for (const {queue, sent} of page.Items) {
+                const one = queues.get(queue.S) ?? {name: queue.S, messages: 0, oldest: sent?.S ?? ''};
+                one.messages++;
+                if (sent?.S && sent.S < one.oldest) one.oldest = sent.S;
+                queues.set(queue.S, one);
+            }
+            next = page.LastEvaluatedKey ?? null;
+        }
+    return {queues: [...queues.values()], isPart: !!next};
 }
 
 // Those of a function in any queue, of the next part of the table: {letters, next}

@@ -6,7 +6,6 @@ import {plural} from './format.js';
 import {operate} from './operation.js';
 
 const COUNTED = 1000; // messages that are looked at
-const PARTS = 50; // of the table of queues, when all queues are wanted
 
 // ---- work ----
 
@@ -54,22 +53,9 @@ export async function countDeadCalls() {
     return Number(Count);
 }
 async function redriveCalls() {
-    const {redrive} = await import('./letters.js');
-    const names = new Set();
-    let number = 0,
-        next;
-    for (let i = 0; i < PARTS && next !== null; i++) {
-        const page = await dynamo('Scan', {
-            TableName: ownTable('queues'),
-            ProjectionExpression: '#queue',
-            ExpressionAttributeNames: {'#queue': 'queue'},
-            Limit: COUNTED,
-            ExclusiveStartKey: next,
-        });
-        for (const {queue} of page.Items) names.add(queue.S);
-        next = page.LastEvaluatedKey ?? null;
-    }
-    for (const name of names) number += (await redrive(name)).redriven;
+    const {ALL_PARTS, readQueues, redrive} = await import('./letters.js');
+    let number = 0;
+    for (const {name} of (await readQueues(ALL_PARTS)).queues) number += (await redrive(name)).redriven;
     return number;
 }
 

@@ -1,10 +1,9 @@
 // Queues: the asynchronous calls that are not over, and the messages of queues, among them calls that were given up.
 
-import {dynamo} from '../api.js';
-import {hasTable, isRemote, ownTable, paceMs} from '../calls.js';
+import {isRemote, ownTable, paceMs} from '../calls.js';
 import {h, replace, text} from '../dom.js';
 import {count, plural} from '../format.js';
-import {carry, letterFacts, letterList, pretty, readQueue, targetWords} from '../letters.js';
+import {ALL_PARTS, carry, letterFacts, letterList, pretty, readQueue, readQueues, targetWords} from '../letters.js';
 import {
     actionButton,
     changeButton,
@@ -25,9 +24,6 @@ import {
 } from '../parts.js';
 import {go, href} from '../route.js';
 import {dropCall, readCalls} from '../waiting.js';
-
-const COUNTED = 1000; // messages of one part of the table
-const PARTS = 50; // when all are counted
 
 export function open(page) {
     const faults = faultPlace(),
@@ -53,7 +49,7 @@ export function open(page) {
         ],
     });
     const more = actionButton('Count them all', async () => {
-        parts = PARTS;
+        parts = ALL_PARTS;
         await countQueues();
     });
     more.hidden = true;
@@ -71,31 +67,12 @@ export function open(page) {
         split([h('nav.queues-calls', {'aria-label': 'Calls'}, callsLink), list.element, more], place),
     );
 
-    // By a walk through the table, as the command line does it: a part of it each time, all of it when asked for.
+    // A part of the table each time, all of it when asked for.
     const countQueues = oneAtATime(() =>
         faults.run(async () => {
-            const queues = new Map();
-            let next;
-            if (await hasTable('queues'))
-                for (let i = 0; i < parts && next !== null; i++) {
-                    const answer = await dynamo('Scan', {
-                        TableName: ownTable('queues'),
-                        ProjectionExpression: '#queue, sent',
-                        ExpressionAttributeNames: {'#queue': 'queue'},
-                        Limit: COUNTED,
-                        ExclusiveStartKey: next,
-                    });
-                    for (const {queue, sent} of answer.Items) {
-                        const one = queues.get(queue.S) ?? {name: queue.S, messages: 0, oldest: sent?.S ?? ''};
-                        one.messages++;
-                        if (sent?.S && sent.S < one.oldest) one.oldest = sent.S;
-                        queues.set(queue.S, one);
-                    }
-                    next = answer.LastEvaluatedKey ?? null;
-                }
-            const isPart = !!next;
+            const {queues, isPart} = await readQueues(parts);
             more.hidden = !isPart;
-            list.update([...queues.values()].map(one => ({...one, isPart})));
+            list.update(queues.map(one => ({...one, isPart})));
         }),
     );
     async function refresh(wanted = false) {
