@@ -9,7 +9,8 @@
  * The lock is flock() on the marker: it dies with its process, so a crash leaves nothing to clean up, and a
  * reader can take it without writing to the folder. A marker without text (no byte, or zeros: a file system may keep
  * a file's size and lose its bytes) is a crash before it was synced; it is completed when nothing else is in the
- * folder. Each directory entry we make is synced, for what is acknowledged must not hang from a name that a power
+ * folder. Until it has a second line, text that can be read need not be on disk: who wrote it may have ended before its
+ * sync, or that failed; it is written again before anything is made beside it. Each directory entry we make is synced, for what is acknowledged must not hang from a name that a power
  * cut forgets.
  *
  * A second line tells which journal belongs to the folder, and up to where it is known to have gone, so that a journal
@@ -299,11 +300,13 @@ static bool marker_check(const struct opening *opening, const struct content *co
     }
     folder->format = format;
     const char *rest = strchr(text, '\n');
-    if (!rest || log_line_parse(rest + 1, (size_t)(text + len - rest - 1), &folder->log)) return true;
-    return refuse(opening,
-                  "the data folder %s is damaged: the second line of its file " MARKER_NAME
-                  " cannot be read; `quipu salvage` brings out what can be read",
-                  options->folder);
+    if (rest && !log_line_parse(rest + 1, (size_t)(text + len - rest - 1), &folder->log))
+        return refuse(opening,
+                      "the data folder %s is damaged: the second line of its file " MARKER_NAME
+                      " cannot be read; `quipu salvage` brings out what can be read",
+                      options->folder);
+    bool may_be_unsynced = !folder->log.id && format == FOLDER_FORMAT && !options->read_only;
+    return !may_be_unsynced || marker_write(opening, marker);
 }
 
 /* ---- RocksDB's files ---- */
