@@ -24,6 +24,12 @@ void *must_alloc(size_t bytes)
     return or_abort(malloc(bytes ? bytes : 1));
 }
 
+void *must_align(size_t alignment, size_t bytes)
+{
+    size_t blocks = bytes ? (bytes + alignment - 1) / alignment : 1;
+    return or_abort(aligned_alloc(alignment, blocks * alignment));
+}
+
 void *must_zero(size_t count, size_t bytes)
 {
     return or_abort(calloc(count ? count : 1, bytes ? bytes : 1));

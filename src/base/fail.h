@@ -9,8 +9,9 @@
 
 _Noreturn void fail_ensure(const char *condition, const char *file, int line);
 
-/* malloc, calloc and realloc that return or abort. Free with free(). */
+/* malloc, aligned_alloc, calloc and realloc that return or abort. Free with free(). */
 void *must_alloc(size_t bytes);
+void *must_align(size_t alignment, size_t bytes); /* bytes: any number */
 void *must_zero(size_t count, size_t bytes);
 void *must_realloc(void *old, size_t bytes);
 

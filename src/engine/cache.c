@@ -59,8 +59,7 @@ static uint64_t value_footprint(const struct cache_value *value)
 
 struct cache *cache_new(uint64_t capacity_bytes)
 {
-    struct cache *cache = aligned_alloc(64, sizeof *cache);
-    ensure(cache != NULL);
+    struct cache *cache = must_align(64, sizeof *cache);
     memset(cache, 0, sizeof *cache);
     cache->shard_bytes = capacity_bytes / CACHE_SHARDS;
     for (int i = 0; i < CACHE_SHARDS; i++) {

@@ -178,6 +178,7 @@ static void journal_free(struct journal *journal)
     const struct journal_files *files = journal->files;
     for (size_t i = 0; i < journal->count; i++)
         if (journal->segments[i].file >= 0) files->close(files->self, journal->segments[i].file);
+    journal_end_direct(journal);
     free(journal->segments);
     free(journal->folder);
     buf_free(&journal->frame);

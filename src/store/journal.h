@@ -45,6 +45,9 @@ struct journal_files {
     int (*write)(void *self, int file, const void *data, size_t len, uint64_t at);
     /* The same; the data (and what is needed to find it) is on disk when it answers. */
     int (*write_durable)(void *self, int file, const void *data, size_t len, uint64_t at);
+    /* A second way to the file, past the system's cache, for write_durable alone: where both ends of the data lie at
+     * JOURNAL_BLOCKs, in the file and in memory. Not every system or file has it. */
+    int (*open_direct)(void *self, const char *name, int *file);
     int (*sync)(void *self, int file); /* data, and the file's size */
     int (*rename)(void *self, const char *from, const char *to);
     int (*remove)(void *self, const char *name);

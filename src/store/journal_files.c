@@ -108,6 +108,12 @@ static int system_write_durable(void *self, int file, const void *data, size_t l
     return failure ? failure : system_sync(self, file);
 }
 
+static int system_open_direct(void *self, const char *name, int *file)
+{
+    *file = openat(folder_of(self), name, O_WRONLY | O_DIRECT | O_CLOEXEC);
+    return *file >= 0 ? 0 : errno;
+}
+
 static int system_rename(void *self, const char *from, const char *to)
 {
     return renameat(folder_of(self), from, folder_of(self), to) == 0 ? 0 : errno;
@@ -129,8 +135,8 @@ struct journal_files *journal_system_files(const char *folder)
     if (descriptor < 0) return NULL;
     struct system_files *files = must_zero(1, sizeof *files);
     *files = (struct system_files){{files, system_list, system_open, system_close, system_read, system_write,
-                                    system_write_durable, system_sync, system_rename, system_remove,
-                                    system_sync_folder},
+                                    system_write_durable, system_open_direct, system_sync, system_rename,
+                                    system_remove, system_sync_folder},
                                    descriptor};
     return &files->table;
 }

@@ -40,8 +40,12 @@ struct journal {
     bool has_closed;       /* nothing was written since the log was closed */
     bool has_asked;        /* for the next segment */
     bool failed;
-    int64_t last_ms; /* of the last batch: times never go back */
-    struct buf frame;
+    int64_t last_ms;  /* of the last batch: times never go back */
+    struct buf frame; /* at a JOURNAL_BLOCK in memory */
+    struct {
+        uint64_t serial; /* of the segment; 0: none */
+        int file;        /* -1: it has no such way */
+    } direct;            /* past the system's cache */
     char error[512];
 
     /* of an opening: frames that were found, and of which nothing shows that they were synced */
@@ -106,6 +110,8 @@ bool journal_first_number(struct journal *journal, const struct segment *segment
 
 /* ---- journal_write.c ---- */
 
+/* Closes it. */
+void journal_end_direct(struct journal *journal);
 /* Everything up to this number is on disk. */
 void journal_is_synced(struct journal *journal, uint64_t number);
 /* The writer ends. */

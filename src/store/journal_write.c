@@ -10,7 +10,8 @@
 #include "base/fail.h"
 #include "store/journal_internal.h"
 
-#define FILL_BYTES (1024 * 1024)
+#define FILL_BYTES       (1024 * 1024)
+#define FRAME_ROOM_BYTES ((size_t)1024 * 1024)
 #define FIRST_BYTES                                                                                          \
     (1024 * 1024) /* of the first segment: a new folder is ready at once; each is twice the last */
 
@@ -130,6 +131,44 @@ bool journal_prepare(struct journal *journal)
 
 /* ---- appending ---- */
 
+static void begin_frame(struct journal *journal, uint64_t bytes)
+{
+    journal->frame.len = 0;
+    if (journal->frame.cap >= bytes) return;
+    buf_free(&journal->frame);
+    journal->frame.cap = bytes > FRAME_ROOM_BYTES ? (size_t)bytes : FRAME_ROOM_BYTES;
+    journal->frame.data = must_align(JOURNAL_BLOCK, journal->frame.cap);
+}
+
+void journal_end_direct(struct journal *journal)
+{
+    if (journal->direct.serial && journal->direct.file >= 0)
+        journal->files->close(journal->files->self, journal->direct.file);
+    journal->direct.file = -1;
+}
+
+/* Past the system's cache where it has such a way: the frame is not copied, and need not be looked for to be synced.
+ * That it has none may only be seen at the first write. */
+static int write_alone(struct journal *journal)
+{
+    const struct journal_files *files = journal->files;
+    char name[SEGMENT_NAME_BYTES];
+    if (journal->direct.serial != journal->active.serial) {
+        journal_end_direct(journal);
+        segment_name(name, journal->active.serial);
+        if (files->open_direct(files->self, name, &journal->direct.file) != 0) journal->direct.file = -1;
+        journal->direct.serial = journal->active.serial;
+    }
+    if (journal->direct.file >= 0) {
+        int failure = files->write_durable(files->self, journal->direct.file, journal->frame.data,
+                                           journal->frame.len, journal->at);
+        if (failure != EINVAL) return failure;
+        journal_end_direct(journal);
+    }
+    return files->write_durable(files->self, journal->active.file, journal->frame.data, journal->frame.len,
+                                journal->at);
+}
+
 static int write_mark(struct journal *journal, enum frame_kind kind)
 {
     const struct journal_files *files = journal->files;
@@ -138,7 +177,7 @@ static int write_mark(struct journal *journal, enum frame_kind kind)
                               .serial = journal->active.serial,
                               .number = journal->next,
                               .synced = journal->synced};
-    journal->frame.len = 0;
+    begin_frame(journal, frame_bytes(0));
     frame_put(&journal->frame, &head, SLICE_NONE);
     int failure = files->write(files->self, journal->active.file, journal->frame.data, journal->frame.len,
                                journal->at);
@@ -213,11 +252,12 @@ enum journal_result journal_append(struct journal *journal, struct slice payload
                               .number = journal->next,
                               .synced = journal->synced,
                               .time_ms = journal->last_ms};
-    journal->frame.len = 0;
+    begin_frame(journal, room);
     frame_put(&journal->frame, &head, payload);
     bool alone = durable && journal->synced == journal->next - 1;
-    int failure = (alone ? files->write_durable : files->write)(
-        files->self, journal->active.file, journal->frame.data, journal->frame.len, journal->at);
+    int failure = alone ? write_alone(journal)
+                        : files->write(files->self, journal->active.file, journal->frame.data,
+                                       journal->frame.len, journal->at);
     if (failure) return failed(journal, "written", failure);
     if (!journal->active.first) began(journal);
     journal->at += journal->frame.len;

@@ -185,9 +185,6 @@ const struct vector_kernel *vector_kernel(void)
 
 float *vector_memory(size_t floats)
 {
-    size_t bytes = (floats * sizeof(float) + 63) & ~(size_t)63;
-    float *memory = aligned_alloc(64, bytes ? bytes : 64);
-    ensure(memory != NULL);
-    memset(memory, 0, bytes);
-    return memory;
+    size_t bytes = (floats * sizeof(float) + 63) & ~(size_t)63; /* kernels read whole lines */
+    return memset(must_align(64, bytes), 0, bytes);
 }

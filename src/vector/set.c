@@ -122,8 +122,7 @@ static float *block_new(struct vector_set *set)
 {
     size_t bytes = (size_t)set->block_slots * set->stride * sizeof(float);
     if (bytes < HUGE_PAGE) return vector_memory(bytes / sizeof(float));
-    float *block = aligned_alloc(HUGE_PAGE, (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1));
-    ensure(block != NULL);
+    float *block = must_align(HUGE_PAGE, bytes);
     madvise(block, bytes, MADV_HUGEPAGE); /* a search walks through all of it: fewer pages to look up */
     memset(block, 0, bytes);
     return block;

@@ -102,6 +102,24 @@ TEST(batches_come_back_over_many_segments)
     disk_free(disk);
 }
 
+TEST(batches_go_past_the_cache_where_there_is_such_a_way)
+{
+    for (int way = DIRECT_WORKS; way <= DIRECT_CANNOT_BE_WRITTEN; way++) {
+        struct disk *disk = disk_new();
+        disk->direct = way;
+        struct journal *journal = must_open(disk);
+        append_many(journal, 60);
+        CHECK_INT(disk->direct_writes, way == DIRECT_WORKS ? 60 : 0);
+        CHECK(replays(journal, 1));
+        journal_close(journal);
+        journal = must_open(disk);
+        CHECK(replays(journal, 1));
+        CHECK_INT(journal_last(journal), 60);
+        journal_close(journal);
+        disk_free(disk);
+    }
+}
+
 TEST(a_batch_larger_than_a_segment_gets_one_of_its_own)
 {
     struct disk *disk = disk_new();

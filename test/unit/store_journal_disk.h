@@ -36,6 +36,9 @@ struct disk {
     int failure;                  /* errno of it */
     bool fails_once;
     uint64_t room; /* bytes that may still be added; UINT64_MAX: all */
+    /* Of files of the second way, whose numbers begin at DISK_FILES. */
+    enum { DIRECT_WORKS, DIRECT_CANNOT_BE_OPENED, DIRECT_CANNOT_BE_WRITTEN } direct;
+    uint64_t direct_writes;
 };
 
 static int disk_step(struct disk *disk)
@@ -97,6 +100,16 @@ static int disk_open(void *self, const char *name, bool create, bool write, int 
     *file = found->file;
     *bytes = disk->files[*file].bytes;
     return 0;
+}
+
+static int disk_open_direct(void *self, const char *name, int *file)
+{
+    struct disk *disk = self;
+    uint64_t bytes;
+    if (disk->direct == DIRECT_CANNOT_BE_OPENED) return EINVAL;
+    int failure = disk_open(self, name, false, true, file, &bytes);
+    if (!failure) *file += DISK_FILES;
+    return failure;
 }
 
 static void disk_close_file(void *self, int file)
@@ -170,8 +183,14 @@ static int disk_sync(void *self, int file)
 /* It fails before anything was written, or behind that. */
 static int disk_write_durable(void *self, int file, const void *data, size_t len, uint64_t at)
 {
-    int failure = disk_write(self, file, data, len, at);
     struct disk *disk = self;
+    if (file >= DISK_FILES) {
+        if (disk->direct == DIRECT_CANNOT_BE_WRITTEN) return EINVAL;
+        ensure((uintptr_t)data % JOURNAL_BLOCK == 0 && len % JOURNAL_BLOCK == 0 && at % JOURNAL_BLOCK == 0);
+        disk->direct_writes++;
+        file -= DISK_FILES;
+    }
+    int failure = disk_write(self, file, data, len, at);
     struct disk_file *own = &disk->files[file];
     if (failure) return failure;
     ensure(at + len <= own->synced_bytes); /* it is not the call by which files grow */
@@ -215,9 +234,9 @@ static int disk_sync_folder(void *self)
 static struct disk *disk_new(void)
 {
     struct disk *disk = must_zero(1, sizeof *disk);
-    disk->table = (struct journal_files){disk,        disk_list,   disk_open,          disk_close_file,
-                                         disk_read,   disk_write,  disk_write_durable, disk_sync,
-                                         disk_rename, disk_remove, disk_sync_folder};
+    disk->table = (struct journal_files){disk,      disk_list,   disk_open,          disk_close_file,
+                                         disk_read, disk_write,  disk_write_durable, disk_open_direct,
+                                         disk_sync, disk_rename, disk_remove,        disk_sync_folder};
     for (int i = 0; i < DISK_FILES; i++) disk->names[i].file = disk->synced_names[i].file = -1;
     disk->room = UINT64_MAX;
     return disk;
