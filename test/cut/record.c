@@ -50,6 +50,11 @@ static struct {
 } fault = {.call = CALLS};
 static unsigned long calls[CALLS];
 
+_Noreturn static void end_process(int status)
+{
+    for (;;) syscall(SYS_exit_group, status);
+}
+
 static void record(struct trace_record record, const char *text, size_t text_bytes, const void *data)
 {
     struct iovec pieces[] = {{&record, sizeof record},
@@ -60,7 +65,7 @@ static void record(struct trace_record record, const char *text, size_t text_byt
     size_t all = sizeof record + text_bytes + record.data_bytes;
     if (trace >= 0 && syscall(SYS_writev, trace, pieces, 3) != (long)all) {
         fprintf(stderr, "the trace cannot be written\n");
-        _exit(70);
+        end_process(70);
     }
 }
 
@@ -71,7 +76,7 @@ static bool fails(enum call call)
     if (fault.call != call || calls[call] < fault.number || (calls[call] > fault.number && !fault.goes_on))
         return false;
     record((struct trace_record){.kind = TRACE_FAULT}, call_names[call], strlen(call_names[call]) + 1, NULL);
-    if (!fault.failure) _exit(CUT_KILLED);
+    if (!fault.failure) end_process(CUT_KILLED);
     errno = fault.failure;
     return true;
 }
@@ -119,6 +124,13 @@ __attribute__((constructor)) static void begin(void)
     cut_torn_record(opened);
     trace = (int)syscall(SYS_fcntl, opened, F_DUPFD_CLOEXEC, TRACE_FD);
     syscall(SYS_close, opened);
+}
+
+/* Not while another thread has changed something and not told it yet. */
+SHOWN void _exit(int status)
+{
+    if (getpid() == process) pthread_mutex_lock(&lock);
+    end_process(status);
 }
 
 __attribute__((destructor)) static void end(void)
