@@ -118,6 +118,17 @@ static int64_t call_bury(struct async_call *call)
 
 static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason);
 
+struct mending {
+    struct func *func;
+    bool is_mended;
+};
+
+static void mend_tables(void *argument)
+{
+    struct mending *mending = argument;
+    mending->is_mended = func_tables_mend(mending->func);
+}
+
 /* Ends it with its outcome, and repeats that until it is decided or the queue ends. What cannot be told is left out;
  * effects that are refused are the function's error. */
 static int64_t call_commit(struct async_call *call, struct slice effects, unsigned effect_count,
@@ -141,6 +152,7 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
                                  .in_order = true};
     if (!function_name_parse(call->function, &name, &qualifier)) name = call->function;
     if (effects.len) commit.cause = cause_add(call->arena, call->cause, name);
+    struct mending mending = {.func = queue->func};
     for (;;) {
         struct task_commit_reply reply = task_commit(&commit);
         if (reply.end == COMMIT_DONE) {
@@ -151,6 +163,10 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
         if (reply.end == COMMIT_DONE || reply.end == COMMIT_CONDITION) { /* its fence has moved */
             if (told.len) func_queue_wake(queue->func); /* it may have gone into this very queue */
             return QUEUE_OVER;
+        }
+        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !mending.is_mended) {
+            task_outside(mend_tables, &mending); /* where somebody has deleted that of queues */
+            if (mending.is_mended) continue;
         }
         struct slice why = arena_printf(call->arena, "%.*s: %.*s", SLICE_ARG(reply.error),
                                         SLICE_ARG(reply.message));

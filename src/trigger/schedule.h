@@ -145,6 +145,7 @@ struct schedule_doors {
     bool (*dead_letter)(struct func *func, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);
     void (*wake)(struct func *func);
+    bool (*mend_tables)(struct func *func);
 };
 
 /* When a schedule is to be looked at. */

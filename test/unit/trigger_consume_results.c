@@ -344,3 +344,19 @@ TEST(a_destination_that_refuses_does_not_hold_up_the_shard)
         stage_close(&stage);
     }
 }
+
+TEST(a_destination_whose_table_was_deleted_is_told_all_the_same)
+{
+    struct stage stage;
+    struct script script = {.poison = "r00"};
+    open_script(&stage, &script, 1);
+    stage_call(&stage, "DeleteTable", "{\"TableName\":\"dead\"}");
+    stage.mended = "dead";
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->retries_max = 0;
+    mapping->on_failure = SLICE("dead");
+    start_with(&stage, mapping, 1000);
+    CHECK_INT(stage.invocations, 1);
+    check_documents(&stage, 1, "RetryAttemptsExhausted");
+    stage_close(&stage);
+}

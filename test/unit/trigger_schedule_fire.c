@@ -307,6 +307,24 @@ TEST(a_failed_call_is_tried_again)
     }
 }
 
+TEST(calls_whose_table_was_deleted_are_put_into_another)
+{
+    for (int has_transactions = 0; has_transactions < 2; has_transactions++) {
+        struct world world;
+        struct buf reply = {0};
+        world_open(&world);
+        world.has_transactions = has_transactions;
+        server_open(&world, 0);
+        schedule_make(&world, "s", "at(2025-06-01T00:01:00)", "");
+        CHECK_INT(dynamo_call(world.dynamo, SLICE("DeleteTable"), SLICE("{\"TableName\":\"calls\"}"), &reply),
+                  200);
+        server_run(&world, 0, world.now_ms + 2 * MINUTE, 1000);
+        CHECK_INT(calls_count(&world), 1);
+        buf_free(&reply);
+        world_close(&world);
+    }
+}
+
 static void all_fail(struct world *world)
 {
     world->failing = FAIL_BEFORE;
