@@ -30,9 +30,10 @@
 #include "task/task.h"
 #include "trigger/internal.h"
 
-#define SCHEDULE_GROUPS  "*"       /* the hash under which the groups' items stand */
-#define SCHEDULE_DEFAULT "default" /* the group that is always there */
-#define SCHEDULE_NONE    INT64_MIN /* of a number that is not set */
+#define SCHEDULE_GROUPS         "*"       /* the hash under which the groups' items stand */
+#define SCHEDULE_DEFAULT        "default" /* the group that is always there */
+#define SCHEDULE_NONE           INT64_MIN /* of a number that is not set */
+#define SCHEDULE_WINDOW_MAX_MIN 1440      /* the service's own */
 
 /* ---- a schedule; in an arena ---- */
 
