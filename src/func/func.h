@@ -155,6 +155,7 @@ struct invocation {
     struct buf reply;       /* the caller frees it */
     struct buf log;         /* the caller frees it */
     bool is_final;          /* FAILED: it would fail again; who retries need not */
+    bool is_too_much;       /* FAILED: what it writes for so many records does not fit one transaction */
     const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
     bool is_repeatable; /* ANSWERED: what it returns are no effects but children of a commit (task.h): a table's or a
                            queue's writes, which may be made again */

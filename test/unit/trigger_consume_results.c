@@ -289,6 +289,30 @@ TEST(returned_writes_are_applied_together_with_the_position)
     stage_close(&stage);
 }
 
+/* As a table does that records are copied to. */
+static void refuse_many(struct stage *stage, struct invocation *invocation)
+{
+    (void)stage;
+    invocation->is_too_much = count_text(invocation->payload, "\"eventID\"") > LIMIT_EFFECTS;
+    if (invocation->is_too_much) stage_fail(invocation, "too many");
+}
+
+TEST(a_target_that_cannot_take_so_many_records_gets_fewer)
+{
+    struct stage stage;
+    stage_open_things(&stage, 1);
+    for (int i = 0; i < 400; i++) stage_put(&stage, "a", i, "x");
+    stage.function = refuse_many;
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->retries_max = 0; /* it is no failure */
+    struct actor *actor = start_with(&stage, mapping, 1000);
+    CHECK_INT(stats_read(&actor->consumer->counts.records_done), 400);
+    CHECK_INT(stats_read(&actor->consumer->counts.failures), 0);
+    CHECK(stage.invocations <= 7);
+    CHECK_TEXT(slice_of(actor->result), "OK");
+    stage_close(&stage);
+}
+
 static void return_text(struct stage *stage, struct invocation *invocation)
 {
     stage_answer(invocation, "%s", (const char *)stage->context);
