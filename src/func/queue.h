@@ -49,6 +49,8 @@ struct async_call {
     struct task_completion completion;
     struct invocation invocation;
     struct slice effects, told; /* the outcome that was read */
+    struct slice payloads[QUEUE_PARTS + 1]; /* of its items, as far as they were read */
+    bool has_first;                         /* the first of them was */
     bool has_outcome, has_ended; /* it has one; it is a tombstone */
     bool rejected; /* it was answered, but what it returned was not taken */
 };
@@ -121,6 +123,7 @@ unsigned queue_put_members(struct queue *queue, const struct func_call *call, st
                            size_t *first);
 /* Requests, in the call's arena: */
 struct slice call_load(const struct async_call *call);
+struct slice call_load_rest(const struct async_call *call, struct slice unprocessed);
 struct slice call_claim(const struct async_call *call, int64_t now_ms);
 struct slice call_renewal(const struct async_call *call, int64_t now_ms);
 struct slice call_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms);
@@ -131,8 +134,11 @@ struct slice call_removal(const struct async_call *call);
 struct slice call_tombstone(const struct async_call *call, const char *condition, bool is_listed);
 /* Those that remove its further parts. */
 struct slice call_part_removals(const struct async_call *call);
-/* False when the reply has no such call (any more). */
-bool call_read(struct async_call *call, struct slice reply);
+/* Takes what is in a reply, which must be in the call's arena. Answers what the database has left out, as it is to be
+ * asked for; SLICE_NONE: nothing. */
+struct slice call_take(struct async_call *call, struct slice reply);
+/* False when what was taken is no call (any more). */
+bool call_read(struct async_call *call);
 void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out);
 /* Whose a call is at a moment; of one that a server before this one held on the same data: this one's. */
 enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,

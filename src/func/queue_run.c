@@ -382,15 +382,31 @@ static int64_t call_run(struct async_call *call)
     return due_ms;
 }
 
+/* All of its items, also where the database gives them out one by one because it is throttled. */
+static enum dynamo_fault call_fetch(struct async_call *call)
+{
+    struct slice request = call_load(call);
+    for (;;) {
+        struct task_reply reply = task_request("BatchGetItem", request);
+        if (reply.fault != DYNAMO_FINE) return reply.fault;
+        struct slice rest = call_take(call, arena_copy(call->arena, reply.body));
+        if (!rest.data) return DYNAMO_FINE;
+        if (call->queue->is_stopping) return DYNAMO_AGAIN;
+        task_pause_us(QUEUE_WRITE_AGAIN_MS * 1000);
+        request = call_load_rest(call, rest);
+    }
+}
+
 int64_t call_work(struct async_call *call)
 {
     struct queue *queue = call->queue;
-    struct task_reply reply = task_request("BatchGetItem", call_load(call));
+    struct task_reply reply;
+    enum dynamo_fault fault = call_fetch(call);
     int64_t now_ms = queue_now_ms(queue);
-    if (reply.fault == DYNAMO_MISSING) return QUEUE_OVER;
-    if (reply.fault != DYNAMO_FINE) return now_ms + QUEUE_WRITE_AGAIN_MS;
+    if (fault == DYNAMO_MISSING) return QUEUE_OVER;
+    if (fault != DYNAMO_FINE) return now_ms + QUEUE_WRITE_AGAIN_MS;
     /* Not there: somebody has finished it, or the transaction that was to put it is not through. */
-    if (!call_read(call, arena_copy(call->arena, reply.body))) return QUEUE_OVER;
+    if (!call_read(call)) return QUEUE_OVER;
     queue_put_found(queue, call->id);
     if (call->has_ended) return call_bury(call);
     if (call->due_ms > now_ms) return call->due_ms;
