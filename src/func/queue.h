@@ -23,12 +23,21 @@
 #define QUEUE_PARTS_MS        (14 * 86400000ll) /* parts of a call: longer than any call is tried */
 #define QUEUE_PARTS           (LIMIT_ASYNC_EVENT_BYTES / LIMIT_QUEUE_PART_BYTES)
 #define QUEUE_BUCKETS         1024
+#define QUEUE_TARGETS         1024 /* those whose names have the same hash count as one */
 #define QUEUE_ID_BYTES        512
+
+/* Whom calls go to: how many of its calls run, and which are due and wait until one of those has ended (Q5). */
+struct queue_target {
+    unsigned running;
+    struct ring held;
+};
 
 /* A call as this server knows it: a name and a time. The rest is read when it is due. The host's. */
 struct pending {
     struct ring by_id;
-    struct heap_place due; /* in no heap: a task has it in hand */
+    struct ring held;              /* in its target's, when it waits there */
+    struct queue_target *released; /* where it has waited, until it was looked at again; NULL: nowhere */
+    struct heap_place due;         /* in no heap: a task has it in hand, or it is held */
     struct queue *queue;
     unsigned throttles; /* in a row */
     size_t id_len;
@@ -39,6 +48,7 @@ struct pending {
 struct async_call {
     struct queue *queue;
     struct pending *pending;
+    struct queue_target *target; /* that counts it as running; NULL: none */
     struct slice id;
     struct arena *arena;
     struct slice function, cause, payload, owner, failure;
@@ -93,7 +103,9 @@ struct queue {
     _Atomic int64_t next_due_ms; /* of those that wait */
     /* the host's */
     struct ring by_id[QUEUE_BUCKETS];
+    struct queue_target targets[QUEUE_TARGETS];
     struct heap due;
+    size_t held_count;
     _Atomic size_t pending_count; /* others read it */
     bool is_overflowed; /* the table may hold more than we know */
     bool is_stopping, is_closing;
@@ -109,6 +121,8 @@ void queue_stop(struct queue *queue);
 /* Remembers a call; one that is known already stays as it is, but is looked at by then. */
 void queue_remember(struct queue *queue, struct slice id, int64_t due_ms);
 int64_t queue_now_ms(const struct queue *queue);
+/* Counts the call as a running one of its target. False: there are so many that it has to wait for one of them. */
+bool queue_target_enter(struct async_call *call);
 /* A call of somebody's transaction is there: it need not be looked for any more. */
 void queue_put_found(struct queue *queue, struct slice id);
 
@@ -149,6 +163,7 @@ struct slice queue_read_page(struct queue *queue, struct slice reply, struct are
 /* ---- queue_run.c ---- */
 /* Takes a call that is due through its stations. Answers when to look at it again; QUEUE_OVER: it is done with. */
 #define QUEUE_OVER INT64_MIN
+#define QUEUE_HELD (INT64_MIN + 1) /* when another call of its target has ended */
 int64_t call_work(struct async_call *call);
 
 #endif

@@ -412,6 +412,7 @@ int64_t call_work(struct async_call *call)
     if (call->due_ms > now_ms) return call->due_ms;
     enum dynamo_hold_state state = queue_hold_state(queue, call->owner, call->until_ms, now_ms);
     if (state == HOLD_IS_ANOTHERS) return call->until_ms + 1;
+    if (!call->has_outcome && !queue_target_enter(call)) return QUEUE_HELD;
     if (state == HOLD_IS_FREE || call->until_ms - now_ms <= QUEUE_LEASE_MS / 2) {
         reply = task_request("UpdateItem", call_claim(call, now_ms));
         if (reply.fault == DYNAMO_CONDITION)
