@@ -313,15 +313,21 @@ static bool lease_is_over(const struct shard *shard)
     return consumer_ticks_us(shard->reader->consumer) >= shard->lease_us;
 }
 
-/* False: the lease is over, or the shard is left. */
+/* Whoever comes next may have to make the commit under way. */
+static bool commit_may_go_on(const struct shard *shard)
+{
+    return shard_is_held(shard) && !lease_is_over(shard) && !shard->reader->consumer->is_late;
+}
+
+/* False: the lease is over, the shard is left, or the server ends. */
 static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
 {
     struct consumer *consumer = shard->reader->consumer;
     struct task_moment until = task_after_us(
         consumer->host, retry_after_us(failures, RETRY_MAX_US, consumer_random(consumer)) / share);
-    while (shard_is_held(shard) && !lease_is_over(shard) && !task_moment_is_over(consumer->host, &until))
+    while (commit_may_go_on(shard) && !task_moment_is_over(consumer->host, &until))
         task_await(&shard->changed, until);
-    return shard_is_held(shard) && !lease_is_over(shard);
+    return commit_may_go_on(shard);
 }
 
 struct mending {

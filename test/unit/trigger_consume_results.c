@@ -384,3 +384,44 @@ TEST(a_destination_whose_table_was_deleted_is_told_all_the_same)
     check_documents(&stage, 1, "RetryAttemptsExhausted");
     stage_close(&stage);
 }
+
+static void return_long_write(struct stage *stage, struct invocation *invocation)
+{
+    static const char some[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    buf_printf(&invocation->reply,
+               "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"slow\",\"Item\":{"
+               "\"id\":{\"S\":\"%u\"},\"text\":{\"S\":\"",
+               stage->invocations);
+    for (int i = 0; i < 1000; i++) buf_slice(&invocation->reply, slice_of(some));
+    buf_text(&invocation->reply, "\"}}}}]}}");
+    invocation->end = INVOCATION_ANSWERED;
+}
+
+/* A server that ends waits a while for what is under way, and not until a table has units again. */
+TEST(a_commit_that_is_throttled_does_not_keep_the_server_from_ending)
+{
+    struct stage stage;
+    stage_open_things(&stage, 1);
+    CHECK_INT(
+        stage_call(
+            &stage, "CreateTable",
+            "{\"TableName\":\"slow\",\"BillingMode\":\"PROVISIONED\",\"ProvisionedThroughput\":{"
+            "\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":1},\"AttributeDefinitions\":[{"
+            "\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"id\","
+            "\"KeyType\":\"HASH\"}],\"Tags\":[{\"Key\":\"quipu:throttle\",\"Value\":\"on\"}]}"),
+        200);
+    for (int i = 0; i < 2; i++) stage_put(&stage, "a", i, "x");
+    stage.function = return_long_write;
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->batch_size = 1;
+    struct consumer *consumer = start_with(&stage, mapping, 1000)->consumer;
+    CHECK_INT(stats_read(&consumer->counts.records_done), 1);
+    consumer_stop(consumer);
+    stage_pass(&stage, 1000);
+    CHECK(!consumer_has_stopped(consumer)); /* the second one is throttled for two minutes */
+    consumer->is_late = true;
+    consumer_stop(consumer);
+    stage_pass(&stage, 10);
+    CHECK(consumer_has_stopped(consumer));
+    stage_close(&stage);
+}
