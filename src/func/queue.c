@@ -393,12 +393,24 @@ static void call_task(void *argument)
     task_signal_give(&queue->changed); /* there is room for another */
 }
 
+/* A clock that was set back may have put off for years what was to be done in a minute: all of it is read again. */
+static void look_at_clock(struct queue *queue, int64_t now_ms)
+{
+    bool is_set_back = now_ms < queue->seen_ms - QUEUE_CLOCK_MS;
+    queue->seen_ms = now_ms;
+    for (unsigned i = 0; is_set_back && i < QUEUE_BUCKETS; i++)
+        ring_each (struct pending, pending, by_id, &queue->by_id[i]) {
+            if (pending->due.number && pending->due.due > now_ms) pending_due(pending, now_ms);
+        }
+}
+
 /* Begins what is due, as far as there is room. */
 static void dispatch_task(void *argument)
 {
     struct queue *queue = argument;
     while (!queue->is_stopping) {
         int64_t now_ms = queue_now_ms(queue);
+        look_at_clock(queue, now_ms);
         while (heap_due(&queue->due) <= now_ms && room_left(queue)) {
             struct pending *pending = ring_owner(heap_first(&queue->due), struct pending, due);
             atomic_fetch_add(&queue->active, 1); /* before it counts no more as waiting */
@@ -409,7 +421,8 @@ static void dispatch_task(void *argument)
         bool has_room = room_left(queue) > 0;
         queue->scans_now |= queue->is_overflowed && queue->pending_count < LIMIT_QUEUE_ENTRIES / 2;
         task_await(&queue->changed,
-                   (struct task_moment){HEAP_NEVER, has_room ? heap_due(&queue->due) : HEAP_NEVER});
+                   (struct task_moment){task_host_ticks_us(queue->host) + QUEUE_SCAN_MS * 1000ll,
+                                        has_room ? heap_due(&queue->due) : HEAP_NEVER});
     }
     while (!queue->is_closing) task_await(&queue->changed, TASK_NEVER);
     while (atomic_load(&queue->active)) task_await(&queue->changed, task_after_us(queue->host, END_POLL_US));

@@ -11,6 +11,7 @@
 #define QUEUE_RETRY_MS        60000  /* Lambda: before the first retry; twice that before the second */
 #define QUEUE_THROTTLE_MS     1000   /* Lambda: after the first time that there was no process; doubles ... */
 #define QUEUE_THROTTLE_MAX_MS 300000 /* ... up to here */
+#define QUEUE_CLOCK_MS        1000   /* as far back the clock goes without being set */
 #define QUEUE_WRITE_AGAIN_MS  500    /* after a write that the door could not make */
 #define QUEUE_CONFLICT_MS     10     /* after one that met another transaction */
 #define QUEUE_UNKNOWN_MS      60000 /* how long a call of nobody is kept, where others may make the function */
@@ -106,6 +107,7 @@ struct queue {
     struct queue_target targets[QUEUE_TARGETS];
     struct heap due;
     size_t held_count;
+    int64_t seen_ms;              /* the clock, when it was last looked at */
     _Atomic size_t pending_count; /* others read it */
     bool is_overflowed; /* the table may hold more than we know */
     bool is_stopping, is_closing;

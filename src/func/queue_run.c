@@ -409,7 +409,9 @@ int64_t call_work(struct async_call *call)
     if (!call_read(call)) return QUEUE_OVER;
     queue_put_found(queue, call->id);
     if (call->has_ended) return call_bury(call);
-    if (call->due_ms > now_ms) return call->due_ms;
+    /* No pause is longer: else the clock was set back since. */
+    bool is_early = call->due_ms > now_ms && call->due_ms - now_ms <= QUEUE_THROTTLE_MAX_MS;
+    if (is_early) return call->due_ms;
     enum dynamo_hold_state state = queue_hold_state(queue, call->owner, call->until_ms, now_ms);
     if (state == HOLD_IS_ANOTHERS) return call->until_ms + 1;
     if (!call->has_outcome && !queue_target_enter(call)) return QUEUE_HELD;

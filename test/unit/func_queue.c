@@ -195,6 +195,22 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
     stage_close(&stage);
 }
 
+/* By a day: what was to be tried again in a minute is not put off until then. */
+TEST(queue_goes_on_when_the_clock_is_set_back)
+{
+    struct stage stage;
+    stage_open(&stage, &plain);
+    atomic_store(&stage.ahead_ms, 86400000);
+    stage_function(&stage, "f", "", "");
+    set_async(&stage, "f", "{\"MaximumRetryAttempts\":1}");
+    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    CHECK(stage_until(has_retried, &stage));
+    atomic_store(&stage.ahead_ms, 0);
+    CHECK(stage_until(has_failed, &stage));
+    CHECK_INT(waiting_calls(&stage), 0);
+    stage_close(&stage);
+}
+
 static void delete_table(struct stage *stage, const char *table)
 {
     struct arena arena = {0};
