@@ -49,6 +49,7 @@ bool destination_put(struct func *func, struct slice text, struct slice document
     int64_t now_ms = clock_now_ms(func->options.clock);
     unsigned added;
     if (destination.kind == TO_NOWHERE || !id.len || id.len > LIMIT_RANGE_KEY_BYTES) return false;
+    if (destination.kind == TO_QUEUE && !queues_make(func)) return false;
     if (destination.kind == TO_QUEUE)
         added = letter_put(func, destination.name, id, document, call, now_ms, members);
     else if (destination.kind == TO_TABLE)

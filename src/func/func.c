@@ -9,11 +9,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/compose.h"
 #include "base/fail.h"
 #include "base/log.h"
 #include "func/archive.h"
 #include "func/pool.h"
 #include "func/queue.h"
+#include "func/target.h"
 
 #define PATTERN_CALLERS 2 /* threads that wait for patterns */
 #define WORKERS         4 /* for requests that wait for the door */
@@ -127,6 +129,29 @@ bool table_make(struct func *func, const struct dynamo_table *table)
     bool made = dynamo_table_make(func->options.dynamo, table, error, sizeof error);
     if (!made) log_line("functions: %s", error);
     return made;
+}
+
+static bool is_missing(struct func *func, struct slice table)
+{
+    struct arena arena = {0};
+    struct dynamo_reply reply = dynamo_ask(func->options.dynamo, &arena, "DescribeTable",
+                                           compose_in(&arena, "{'TableName':%s}", table));
+    arena_free(&arena);
+    return reply.fault == DYNAMO_MISSING;
+}
+
+bool func_tables_mend(struct func *func)
+{
+    struct queue *queue = func->queue;
+    struct arena arena = {0};
+    bool misses_calls = atomic_load(&queue->table_is_made) && is_missing(func, queue->table);
+    bool misses_queues = atomic_load(&func->queues_are_made) && is_missing(func, queues_table(func, &arena));
+    arena_free(&arena);
+    if (misses_calls) atomic_store(&queue->table_is_made, false);
+    if (misses_queues) atomic_store(&func->queues_are_made, false);
+    if (misses_calls || misses_queues) log_line("functions: a table of theirs was deleted, and is made anew");
+    return (misses_calls || misses_queues) && (!misses_calls || queue_table_make(queue)) &&
+           (!misses_queues || queues_make(func));
 }
 
 bool func_has_transactions(const struct func *func)

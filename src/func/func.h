@@ -155,6 +155,7 @@ struct invocation {
     struct buf reply;       /* the caller frees it */
     struct buf log;         /* the caller frees it */
     bool is_final;          /* FAILED: it would fail again; who retries need not */
+    bool is_too_much;       /* FAILED: what it writes for so many records does not fit one transaction */
     const char *error_kind; /* FAILED: "Handled" or "Unhandled", Lambda's X-Amz-Function-Error */
     bool is_repeatable; /* ANSWERED: what it returns are no effects but children of a commit (task.h): a table's or a
                            queue's writes, which may be made again */
@@ -232,6 +233,10 @@ enum effects func_effects(struct slice reply, uint32_t count_max, struct arena *
  * keeps it with the document, so that it can be redriven. */
 bool destination_put(struct func *func, struct slice destination, struct slice document, struct slice id,
                      const struct func_call *call, struct buf *members, unsigned *count);
+/* For whoever's commit was refused because a table is not there (DYNAMO_MISSING): those of asynchronous calls and of
+ * queues that somebody has deleted under the server are made anew. True: one was, and the commit may be tried again.
+ * Asks the door. */
+bool func_tables_mend(struct func *func);
 /* NULL when the text names a destination that can be used here; else a sentence why not. Asks the door, and
  * makes the table of queues when one is named for the first time. */
 const char *destination_fault(struct func *func, struct slice destination);

@@ -15,7 +15,9 @@
  *  Q3. What ends the server's life (REFUSED at the end) is no attempt: the call stays as it is.
  *  Q4. Where several servers share, a call is run by its owner while its hold lasts; one that is over
  *      can be taken by anybody. A function may then run twice; its returned writes are still applied once, by
- *      the condition on its fence. */
+ *      the condition on its fence.
+ *  Q5. A target has no more calls under way than there is room left for others. So one that does not answer, however
+ *      many of its calls wait, holds up nobody else's. */
 #include "func/queue.h"
 
 #include <stdio.h>
@@ -72,6 +74,7 @@ struct queue *queue_open(struct func *func, char *error, size_t error_len)
     pthread_mutex_init(&queue->gate, NULL);
     pthread_mutex_init(&queue->table_lock, NULL);
     for (unsigned i = 0; i < QUEUE_BUCKETS; i++) ring_init(&queue->by_id[i]);
+    for (unsigned i = 0; i < QUEUE_TARGETS; i++) ring_init(&queue->targets[i].held);
     atomic_store(&queue->next_due_ms, INT64_MAX);
     return queue;
 }
@@ -320,6 +323,7 @@ void queue_remember(struct queue *queue, struct slice id, int64_t due_ms)
     }
     struct pending *pending = must_zero(1, sizeof *pending + id.len);
     pending->queue = queue;
+    ring_init(&pending->held);
     pending->id_len = id.len;
     memcpy(pending->id, id.data, id.len);
     ring_append(bucket, &pending->by_id);
@@ -327,23 +331,77 @@ void queue_remember(struct queue *queue, struct slice id, int64_t due_ms)
     pending_due(pending, due_ms);
 }
 
+/* ---- room ---- */
+
+static unsigned room_left(const struct queue *queue)
+{
+    size_t in_hand = queue->pending_count - queue->due.count - queue->held_count;
+    return in_hand < LIMIT_QUEUE_RUNNING ? LIMIT_QUEUE_RUNNING - (unsigned)in_hand : 0;
+}
+
+bool queue_target_enter(struct async_call *call)
+{
+    struct queue_target *target = &call->queue->targets[hash_bytes(call->function) % QUEUE_TARGETS];
+    if (target->running && target->running >= room_left(call->queue)) {
+        ring_append(&target->held, &call->pending->held);
+        return false;
+    }
+    target->running++;
+    call->target = target;
+    return true;
+}
+
+/* In the place of one that has ended another one is looked at, and a second where there is room for more. */
+static void target_release(struct queue *queue, struct queue_target *target)
+{
+    for (unsigned i = 0; i < 2 && !ring_empty(&target->held); i++) {
+        if (i && target->running + i >= room_left(queue)) return;
+        struct pending *next = ring_owner(target->held.next, struct pending, held);
+        ring_remove(&next->held);
+        next->released = target;
+        queue->held_count--;
+        pending_due(next, queue_now_ms(queue));
+    }
+}
+
 static void call_task(void *argument)
 {
     struct pending *pending = argument;
     struct queue *queue = pending->queue;
+    struct queue_target *released = pending->released;
     struct async_call *call = arena_new(task_arena(), struct async_call);
     *call = (struct async_call){
         .queue = queue, .pending = pending, .id = {pending->id, pending->id_len}, .arena = task_arena()};
+    pending->released = NULL;
     int64_t due_ms = call_work(call);
     if (due_ms == QUEUE_OVER) {
         ring_remove(&pending->by_id);
         queue->pending_count--;
         free(pending);
+    } else if (due_ms == QUEUE_HELD) {
+        queue->held_count++;
     } else {
         pending_due(pending, due_ms);
     }
+    if (call->target) {
+        call->target->running--;
+        released = call->target;
+    }
+    if (released && due_ms != QUEUE_HELD)
+        target_release(queue, released); /* also where it was not run after all */
     atomic_fetch_sub(&queue->active, 1);
     task_signal_give(&queue->changed); /* there is room for another */
+}
+
+/* A clock that was set back may have put off for years what was to be done in a minute: all of it is read again. */
+static void look_at_clock(struct queue *queue, int64_t now_ms)
+{
+    bool is_set_back = now_ms < queue->seen_ms - QUEUE_CLOCK_MS;
+    queue->seen_ms = now_ms;
+    for (unsigned i = 0; is_set_back && i < QUEUE_BUCKETS; i++)
+        ring_each (struct pending, pending, by_id, &queue->by_id[i]) {
+            if (pending->due.number && pending->due.due > now_ms) pending_due(pending, now_ms);
+        }
 }
 
 /* Begins what is due, as far as there is room. */
@@ -352,18 +410,19 @@ static void dispatch_task(void *argument)
     struct queue *queue = argument;
     while (!queue->is_stopping) {
         int64_t now_ms = queue_now_ms(queue);
-        while (heap_due(&queue->due) <= now_ms &&
-               queue->pending_count - queue->due.count < LIMIT_QUEUE_RUNNING) {
+        look_at_clock(queue, now_ms);
+        while (heap_due(&queue->due) <= now_ms && room_left(queue)) {
             struct pending *pending = ring_owner(heap_first(&queue->due), struct pending, due);
             atomic_fetch_add(&queue->active, 1); /* before it counts no more as waiting */
             heap_remove(&queue->due, &pending->due);
             atomic_store(&queue->next_due_ms, heap_due(&queue->due));
             task_begin(queue->host, call_task, pending);
         }
-        bool has_room = queue->pending_count - queue->due.count < LIMIT_QUEUE_RUNNING;
+        bool has_room = room_left(queue) > 0;
         queue->scans_now |= queue->is_overflowed && queue->pending_count < LIMIT_QUEUE_ENTRIES / 2;
         task_await(&queue->changed,
-                   (struct task_moment){HEAP_NEVER, has_room ? heap_due(&queue->due) : HEAP_NEVER});
+                   (struct task_moment){task_host_ticks_us(queue->host) + QUEUE_SCAN_MS * 1000ll,
+                                        has_room ? heap_due(&queue->due) : HEAP_NEVER});
     }
     while (!queue->is_closing) task_await(&queue->changed, TASK_NEVER);
     while (atomic_load(&queue->active)) task_await(&queue->changed, task_after_us(queue->host, END_POLL_US));

@@ -11,6 +11,7 @@
 #define QUEUE_RETRY_MS        60000  /* Lambda: before the first retry; twice that before the second */
 #define QUEUE_THROTTLE_MS     1000   /* Lambda: after the first time that there was no process; doubles ... */
 #define QUEUE_THROTTLE_MAX_MS 300000 /* ... up to here */
+#define QUEUE_CLOCK_MS        1000   /* as far back the clock goes without being set */
 #define QUEUE_WRITE_AGAIN_MS  500    /* after a write that the door could not make */
 #define QUEUE_CONFLICT_MS     10     /* after one that met another transaction */
 #define QUEUE_UNKNOWN_MS      60000 /* how long a call of nobody is kept, where others may make the function */
@@ -23,12 +24,21 @@
 #define QUEUE_PARTS_MS        (14 * 86400000ll) /* parts of a call: longer than any call is tried */
 #define QUEUE_PARTS           (LIMIT_ASYNC_EVENT_BYTES / LIMIT_QUEUE_PART_BYTES)
 #define QUEUE_BUCKETS         1024
+#define QUEUE_TARGETS         1024 /* those whose names have the same hash count as one */
 #define QUEUE_ID_BYTES        512
+
+/* Whom calls go to: how many of its calls run, and which are due and wait until one of those has ended (Q5). */
+struct queue_target {
+    unsigned running;
+    struct ring held;
+};
 
 /* A call as this server knows it: a name and a time. The rest is read when it is due. The host's. */
 struct pending {
     struct ring by_id;
-    struct heap_place due; /* in no heap: a task has it in hand */
+    struct ring held;              /* in its target's, when it waits there */
+    struct queue_target *released; /* where it has waited, until it was looked at again; NULL: nowhere */
+    struct heap_place due;         /* in no heap: a task has it in hand, or it is held */
     struct queue *queue;
     unsigned throttles; /* in a row */
     size_t id_len;
@@ -39,6 +49,7 @@ struct pending {
 struct async_call {
     struct queue *queue;
     struct pending *pending;
+    struct queue_target *target; /* that counts it as running; NULL: none */
     struct slice id;
     struct arena *arena;
     struct slice function, cause, payload, owner, failure;
@@ -49,6 +60,8 @@ struct async_call {
     struct task_completion completion;
     struct invocation invocation;
     struct slice effects, told; /* the outcome that was read */
+    struct slice payloads[QUEUE_PARTS + 1]; /* of its items, as far as they were read */
+    bool has_first;                         /* the first of them was */
     bool has_outcome, has_ended; /* it has one; it is a tombstone */
     bool rejected; /* it was answered, but what it returned was not taken */
 };
@@ -91,7 +104,10 @@ struct queue {
     _Atomic int64_t next_due_ms; /* of those that wait */
     /* the host's */
     struct ring by_id[QUEUE_BUCKETS];
+    struct queue_target targets[QUEUE_TARGETS];
     struct heap due;
+    size_t held_count;
+    int64_t seen_ms;              /* the clock, when it was last looked at */
     _Atomic size_t pending_count; /* others read it */
     bool is_overflowed; /* the table may hold more than we know */
     bool is_stopping, is_closing;
@@ -107,6 +123,8 @@ void queue_stop(struct queue *queue);
 /* Remembers a call; one that is known already stays as it is, but is looked at by then. */
 void queue_remember(struct queue *queue, struct slice id, int64_t due_ms);
 int64_t queue_now_ms(const struct queue *queue);
+/* Counts the call as a running one of its target. False: there are so many that it has to wait for one of them. */
+bool queue_target_enter(struct async_call *call);
 /* A call of somebody's transaction is there: it need not be looked for any more. */
 void queue_put_found(struct queue *queue, struct slice id);
 
@@ -121,6 +139,7 @@ unsigned queue_put_members(struct queue *queue, const struct func_call *call, st
                            size_t *first);
 /* Requests, in the call's arena: */
 struct slice call_load(const struct async_call *call);
+struct slice call_load_rest(const struct async_call *call, struct slice unprocessed);
 struct slice call_claim(const struct async_call *call, int64_t now_ms);
 struct slice call_renewal(const struct async_call *call, int64_t now_ms);
 struct slice call_retry(const struct async_call *call, uint32_t attempts, int64_t due_ms);
@@ -131,8 +150,11 @@ struct slice call_removal(const struct async_call *call);
 struct slice call_tombstone(const struct async_call *call, const char *condition, bool is_listed);
 /* Those that remove its further parts. */
 struct slice call_part_removals(const struct async_call *call);
-/* False when the reply has no such call (any more). */
-bool call_read(struct async_call *call, struct slice reply);
+/* Takes what is in a reply, which must be in the call's arena. Answers what the database has left out, as it is to be
+ * asked for; SLICE_NONE: nothing. */
+struct slice call_take(struct async_call *call, struct slice reply);
+/* False when what was taken is no call (any more). */
+bool call_read(struct async_call *call);
 void queue_put_scan(const struct queue *queue, struct slice start_key, struct buf *out);
 /* Whose a call is at a moment; of one that a server before this one held on the same data: this one's. */
 enum dynamo_hold_state queue_hold_state(const struct queue *queue, struct slice owner, int64_t until_ms,
@@ -143,6 +165,7 @@ struct slice queue_read_page(struct queue *queue, struct slice reply, struct are
 /* ---- queue_run.c ---- */
 /* Takes a call that is due through its stations. Answers when to look at it again; QUEUE_OVER: it is done with. */
 #define QUEUE_OVER INT64_MIN
+#define QUEUE_HELD (INT64_MIN + 1) /* when another call of its target has ended */
 int64_t call_work(struct async_call *call);
 
 #endif

@@ -210,8 +210,14 @@ struct slice call_load(const struct async_call *call)
                       call->queue->table, arena_take(call->arena, &keys));
 }
 
-static bool payload_join(struct async_call *call, const struct slice *payloads)
+struct slice call_load_rest(const struct async_call *call, struct slice unprocessed)
 {
+    return compose_in(call->arena, "{'RequestItems':%A}", unprocessed);
+}
+
+static bool payload_join(struct async_call *call)
+{
+    const struct slice *payloads = call->payloads;
     size_t len = 0;
     if (call->parts < 1 || call->parts > QUEUE_PARTS + 1) return false;
     for (unsigned i = 0; i < call->parts; i++) {
@@ -226,22 +232,21 @@ static bool payload_join(struct async_call *call, const struct slice *payloads)
     return true;
 }
 
-bool call_read(struct async_call *call, struct slice reply)
+struct slice call_take(struct async_call *call, struct slice reply)
 {
     static const char *const names[] = {"part",  "payload",  "function", "cause",    "failure",
                                         "owner", "accepted", "due",      "attempts", "parts",
                                         "fence", "until",    "ended",    "effects",  "told"};
     struct arena *arena = call->arena;
-    struct slice item, at[sizeof names / sizeof *names], payloads[QUEUE_PARTS + 1] = {0};
-    bool has_first = false;
+    struct slice item, at[sizeof names / sizeof *names], rest = raw_member(arena, reply, "UnprocessedKeys");
     const char *table = call->queue->table.data;
     raw_each (arena, raw_member(arena, raw_member(arena, reply, "Responses"), table), &item) {
         raw_pick(arena, item, names, at, sizeof names / sizeof *names);
         int64_t part = attribute_int(arena, at[0], -1);
         if (part < 0 || part > QUEUE_PARTS) continue;
-        payloads[part] = attribute_text(arena, at[1]);
+        call->payloads[part] = attribute_text(arena, at[1]);
         if (part) continue;
-        has_first = true;
+        call->has_first = true;
         call->function = attribute_text(arena, at[2]);
         call->cause = attribute_text(arena, at[3]);
         call->failure = attribute_text(arena, at[4]);
@@ -257,7 +262,12 @@ bool call_read(struct async_call *call, struct slice reply)
         call->told = attribute_text(arena, at[14]);
         call->has_outcome = at[14].data != NULL;
     }
-    return has_first && (call->has_ended || (call->function.len && payload_join(call, payloads)));
+    return raw_member(arena, rest, table).data ? rest : SLICE_NONE;
+}
+
+bool call_read(struct async_call *call)
+{
+    return call->has_first && (call->has_ended || (call->function.len && payload_join(call)));
 }
 
 /* ---- looking through the table ---- */

@@ -4,6 +4,7 @@
  * An answer whose writes cannot be applied (a condition that fails, a table that is not there) is a
  * function's error like any other: the call is tried again, and told of as failed in the end. */
 #include "base/compose.h"
+#include "base/hash.h"
 #include "base/limits.h"
 #include "base/log.h"
 #include "base/raw.h"
@@ -118,6 +119,17 @@ static int64_t call_bury(struct async_call *call)
 
 static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason);
 
+struct mending {
+    struct func *func;
+    bool is_mended;
+};
+
+static void mend_tables(void *argument)
+{
+    struct mending *mending = argument;
+    mending->is_mended = func_tables_mend(mending->func);
+}
+
 /* Ends it with its outcome, and repeats that until it is decided or the queue ends. What cannot be told is left out;
  * effects that are refused are the function's error. */
 static int64_t call_commit(struct async_call *call, struct slice effects, unsigned effect_count,
@@ -141,6 +153,7 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
                                  .in_order = true};
     if (!function_name_parse(call->function, &name, &qualifier)) name = call->function;
     if (effects.len) commit.cause = cause_add(call->arena, call->cause, name);
+    struct mending mending = {.func = queue->func};
     for (;;) {
         struct task_commit_reply reply = task_commit(&commit);
         if (reply.end == COMMIT_DONE) {
@@ -151,6 +164,10 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
         if (reply.end == COMMIT_DONE || reply.end == COMMIT_CONDITION) { /* its fence has moved */
             if (told.len) func_queue_wake(queue->func); /* it may have gone into this very queue */
             return QUEUE_OVER;
+        }
+        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !mending.is_mended) {
+            task_outside(mend_tables, &mending); /* where somebody has deleted that of queues */
+            if (mending.is_mended) continue;
         }
         struct slice why = arena_printf(call->arena, "%.*s: %.*s", SLICE_ARG(reply.error),
                                         SLICE_ARG(reply.message));
@@ -238,6 +255,91 @@ static int64_t call_put_off(struct async_call *call)
     return queue->func->options.shared ? call_again(call, call->attempts, due_ms) : due_ms;
 }
 
+/* ---- in two ---- */
+
+/* The records of a batch, in two events by a bit of their keys' hash, so that those of one key stay together and in
+ * their order; by the first bit in which they differ. False: it is no batch, or all its records are of one key. */
+static bool records_divide(const struct async_call *call, struct slice halves[2])
+{
+    struct arena *arena = call->arena;
+    struct raw_walk walk;
+    struct slice name, records = SLICE_NONE, record;
+    if (!raw_is_json(arena, call->payload) || raw_walk_begin(&walk, arena, call->payload) != JSON_OBJECT)
+        return false;
+    while (raw_walk_next(&walk, &name, &records))
+        if (!slice_equal(name, SLICE("Records"))) return false;
+    if (raw_kind(records) != JSON_ARRAY) return false;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        struct buf events[2] = {0};
+        raw_each (arena, records, &record) {
+            struct slice keys = raw_member(arena, raw_member(arena, record, "dynamodb"), "Keys");
+            struct buf *event = &events[hash_bytes(keys) >> bit & 1];
+            buf_slice(event, event->len ? SLICE(",") : SLICE("{\"Records\":["));
+            buf_slice(event, record);
+        }
+        bool is_divided = events[0].len && events[1].len;
+        for (unsigned i = 0; i < 2; i++) {
+            buf_text(&events[i], "]}");
+            halves[i] = arena_take(arena, &events[i]);
+        }
+        if (is_divided) return true;
+    }
+    return false;
+}
+
+/* Members that put the halves; none where it cannot be divided. */
+struct dividing {
+    const struct async_call *call;
+    struct slice members;
+};
+
+static void put_halves(void *argument)
+{
+    struct dividing *dividing = argument;
+    const struct async_call *call = dividing->call;
+    struct slice halves[2];
+    struct buf members = {0};
+    bool is_put = records_divide(call, halves);
+    for (unsigned i = 0; is_put && i < 2; i++) {
+        const struct func_call half = {
+            .function = call->function,
+            .payload = halves[i],
+            .cause = call->cause,
+            .on_failure = call->failure,
+            .id = arena_printf(call->arena, "%.*s-%u", SLICE_ARG(call->id), i + 1)};
+        if (i) buf_byte(&members, ',');
+        is_put = func_queue_put(call->queue->func, &half, &members) > 0;
+    }
+    dividing->members = is_put ? arena_copy(call->arena, buf_view(&members)) : SLICE("");
+    buf_free(&members);
+}
+
+/* What its records would write is more than one transaction takes: two calls take its place, each with some of them.
+ * Where that cannot be, it has failed. */
+static int64_t call_divide(struct async_call *call, const char *type, struct slice why)
+{
+    struct queue *queue = call->queue;
+    struct dividing dividing = {.call = call};
+    task_outside(put_halves, &dividing); /* events nest as deep as they like */
+    if (!dividing.members.len) return call_rejected(call, type, why);
+    const struct task_commit commit = {.anchor = call_removal(call),
+                                       .tombstone = call_tombstone(call, HOLD_ACT, call->parts > 1),
+                                       .children = dividing.members,
+                                       .removals = task_has_transactions() ? call_part_removals(call)
+                                                                           : SLICE_NONE};
+    for (;;) {
+        struct task_commit_reply reply = task_commit(&commit);
+        if (reply.end == COMMIT_REFUSED) return call_rejected(call, type, why);
+        if (reply.end == COMMIT_DONE && !task_has_transactions() && call->parts > 1) call_bury(call);
+        if (reply.end != COMMIT_MAY_PASS) {
+            func_queue_wake(queue->func);
+            return QUEUE_OVER;
+        }
+        if (queue->is_stopping) return queue_now_ms(queue);
+        task_pause_us((reply.is_busy ? QUEUE_CONFLICT_MS : QUEUE_WRITE_AGAIN_MS) * 1000);
+    }
+}
+
 /* ---- answers ---- */
 
 static int64_t call_answered(struct async_call *call)
@@ -245,11 +347,22 @@ static int64_t call_answered(struct async_call *call)
     struct slice effects;
     uint32_t count;
     char error[256];
-    enum effects found = func_effects(reply_of(call), LIMIT_EFFECTS, call->arena, &effects, &count, error,
+    enum effects found = func_effects(reply_of(call), UINT32_MAX, call->arena, &effects, &count, error,
                                       sizeof error);
+    if (found == EFFECTS_FOUND && count > LIMIT_EFFECTS)
+        return call_divide(call, "Quipu.EffectsMalformed",
+                           arena_printf(call->arena, "\"transact\" has more than %u writes", LIMIT_EFFECTS));
     if (found == EFFECTS_BAD) return call_rejected(call, "Quipu.EffectsMalformed", slice_of(error));
     call->pending->throttles = 0;
     return call_end(call, "Success", call->settings.on_success, effects, count);
+}
+
+/* A target that writes as much as it has records has refused them. */
+static int64_t call_too_much(struct async_call *call)
+{
+    struct slice reply = arena_copy(call->arena, reply_of(call)),
+                 why = raw_string(call->arena, raw_member(call->arena, reply, "errorMessage"));
+    return call_divide(call, "Target.BatchTooLarge", why);
 }
 
 /* Another server may have made the function a moment ago. */
@@ -284,7 +397,7 @@ static int64_t call_settle(struct async_call *call)
 {
     switch (call->invocation.end) {
     case INVOCATION_ANSWERED: return call_answered(call);
-    case INVOCATION_FAILED: return call_failed(call);
+    case INVOCATION_FAILED: return call->invocation.is_too_much ? call_too_much(call) : call_failed(call);
     case INVOCATION_REFUSED: return call_put_off(call);
     case INVOCATION_UNKNOWN: return call_unknown(call);
     case INVOCATION_THROTTLED: break;
@@ -366,20 +479,39 @@ static int64_t call_run(struct async_call *call)
     return due_ms;
 }
 
+/* All of its items, also where the database gives them out one by one because it is throttled. */
+static enum dynamo_fault call_fetch(struct async_call *call)
+{
+    struct slice request = call_load(call);
+    for (;;) {
+        struct task_reply reply = task_request("BatchGetItem", request);
+        if (reply.fault != DYNAMO_FINE) return reply.fault;
+        struct slice rest = call_take(call, arena_copy(call->arena, reply.body));
+        if (!rest.data) return DYNAMO_FINE;
+        if (call->queue->is_stopping) return DYNAMO_AGAIN;
+        task_pause_us(QUEUE_WRITE_AGAIN_MS * 1000);
+        request = call_load_rest(call, rest);
+    }
+}
+
 int64_t call_work(struct async_call *call)
 {
     struct queue *queue = call->queue;
-    struct task_reply reply = task_request("BatchGetItem", call_load(call));
+    struct task_reply reply;
+    enum dynamo_fault fault = call_fetch(call);
     int64_t now_ms = queue_now_ms(queue);
-    if (reply.fault == DYNAMO_MISSING) return QUEUE_OVER;
-    if (reply.fault != DYNAMO_FINE) return now_ms + QUEUE_WRITE_AGAIN_MS;
+    if (fault == DYNAMO_MISSING) return QUEUE_OVER;
+    if (fault != DYNAMO_FINE) return now_ms + QUEUE_WRITE_AGAIN_MS;
     /* Not there: somebody has finished it, or the transaction that was to put it is not through. */
-    if (!call_read(call, arena_copy(call->arena, reply.body))) return QUEUE_OVER;
+    if (!call_read(call)) return QUEUE_OVER;
     queue_put_found(queue, call->id);
     if (call->has_ended) return call_bury(call);
-    if (call->due_ms > now_ms) return call->due_ms;
+    /* No pause is longer: else the clock was set back since. */
+    bool is_early = call->due_ms > now_ms && call->due_ms - now_ms <= QUEUE_THROTTLE_MAX_MS;
+    if (is_early) return call->due_ms;
     enum dynamo_hold_state state = queue_hold_state(queue, call->owner, call->until_ms, now_ms);
     if (state == HOLD_IS_ANOTHERS) return call->until_ms + 1;
+    if (!call->has_outcome && !queue_target_enter(call)) return QUEUE_HELD;
     if (state == HOLD_IS_FREE || call->until_ms - now_ms <= QUEUE_LEASE_MS / 2) {
         reply = task_request("UpdateItem", call_claim(call, now_ms));
         if (reply.fault == DYNAMO_CONDITION)

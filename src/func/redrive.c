@@ -133,9 +133,14 @@ static bool write_letter(struct redrive *redrive, const struct letter *letter, s
     commit.children = arena_take(arena, &children);
     commit.anchor = letter_removal(func, letter, arena, &commit.removals);
     redrive->was_sent = true;
+    bool is_mended = false; /* the table of calls, which somebody had deleted */
     for (unsigned nth = 0; nth < TRIES && reply.end == COMMIT_MAY_PASS; nth++) {
         if (nth) usleep(TRY_WAIT_US << nth);
         reply = task_commit_wait(redrive->host, &commit, arena);
+        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !is_mended) {
+            is_mended = func_tables_mend(func);
+            if (is_mended) reply = (struct task_commit_reply){.end = COMMIT_MAY_PASS, .is_busy = true};
+        }
         is_unsure |= reply.end == COMMIT_MAY_PASS && !reply.is_busy;
     }
     if (reply.end == COMMIT_DONE || (reply.end == COMMIT_CONDITION && is_unsure)) {

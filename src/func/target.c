@@ -176,6 +176,7 @@ void target_refuse(struct invocation *invocation, const char *why)
 
 void target_fail_too_many(struct invocation *invocation)
 {
+    invocation->is_too_much = true;
     target_fail(
         invocation, "Target.BatchTooLarge",
         "the event writes more than %d items, which is more than one transaction holds: the BatchSize of "

@@ -29,6 +29,7 @@ static bool too_large(struct queue_batch *batch)
 
 static bool too_many(struct queue_batch *batch)
 {
+    batch->invocation->is_too_much = true;
     if (batch->count >= LIMIT_EFFECTS)
         target_fail_too_many(batch->invocation);
     else

@@ -52,6 +52,7 @@ struct environment {
     void (*invoke)(struct func *func, struct invocation *invocation);
     bool (*destination)(struct func *func, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);
+    bool (*mend_tables)(struct func *func);
     void (*wake_queue)(struct func *func);
     bool (*allows_loops)(struct func *func, struct slice function);
     void (*log_to)(struct func *func, struct slice function, struct slice line); /* the function's own log */

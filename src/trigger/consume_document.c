@@ -58,7 +58,8 @@ static bool is_redrivable(const struct lane *lane, uint32_t count)
 }
 
 /* Its members go into the lane's settlement; false when there is no destination, or it cannot be used. The
- * id is the same whoever gives these records up. */
+ * id is the same whoever gives these records up, and another one when they come again because the mapping was moved:
+ * where there are no transactions a letter that was redriven has left a tombstone by its id (letter.h). */
 bool put_failure_document(struct lane *lane, uint32_t count, const char *condition)
 {
     struct consumer *consumer = lane->shard->reader->consumer;
@@ -67,8 +68,10 @@ bool put_failure_document(struct lane *lane, uint32_t count, const char *conditi
     char id[LIMIT_SHARD_ID_BYTES + 160];
     if (!destination.len) return false;
     struct slice from = count ? lane_head(lane)->sequence : point_view(&lane->at);
-    snprintf(id, sizeof id, "%.*s/%s/%u/%.*s/%u", SLICE_ARG(lane_mapping(lane)->id), lane->shard->id,
-             lane->number, SLICE_ARG(from), count);
+    size_t len = (size_t)snprintf(id, sizeof id, "%.*s/%s/%u/%.*s/%u", SLICE_ARG(lane_mapping(lane)->id),
+                                  lane->shard->id, lane->number, SLICE_ARG(from), count);
+    if (lane->shard->seen.moved)
+        snprintf(id + len, sizeof id - len, "/%lld", (long long)lane->shard->seen.moved);
     struct arena arena = {0};
     struct buf event = {0}, *document = &consumer->text;
     put_payload(&event, lane, count);

@@ -114,6 +114,14 @@ struct next_step judge_next(const struct mapping *mapping, const struct record *
     return (struct next_step){count, NULL};
 }
 
+const char *judge_last_call(const struct mapping *mapping, uint32_t failures, int64_t end_ms, int64_t now_ms)
+{
+    int64_t age_max_ms = mapping->age_max_ms < 0 ? STREAM_LIFE_MS : mapping->age_max_ms;
+    if (mapping->retries_max >= 0 && (int64_t)failures > mapping->retries_max)
+        return "RetryAttemptsExhausted";
+    return now_ms - end_ms > age_max_ms ? "RecordAgeExceeded" : NULL;
+}
+
 /* ---- behind it ---- */
 
 struct verdict judge_result(const struct mapping *mapping, enum outcome outcome, uint32_t count,

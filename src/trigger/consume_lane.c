@@ -320,6 +320,13 @@ static void put_off(struct lane *lane, const struct invocation *invocation)
         lane_result(lane, OUTCOME_UNSENT, 0);
 }
 
+/* What the records would write is more than a transaction takes: so many at a time are tried. */
+static void take_fewer(struct lane *lane, uint32_t cap)
+{
+    lane->cap = cap;
+    lane_result(lane, OUTCOME_TOO_MUCH, 0);
+}
+
 /* What fits twice may grow again: not all records return as much. */
 static void unlearn_cap(struct lane *lane, uint32_t count, uint32_t most, size_t bytes)
 {
@@ -351,8 +358,7 @@ static bool take_effects(struct lane *lane, struct batch_call *call)
         uint64_t by_bytes = (uint64_t)lane->take * EFFECTS_BYTES / (members.len ? members.len : 1);
         uint64_t cap = by_count < by_bytes ? by_count : by_bytes;
         if (cap >= lane->take) cap = lane->take - 1;
-        lane->cap = cap ? (uint32_t)cap : 1;
-        lane_result(lane, OUTCOME_TOO_MUCH, 0);
+        take_fewer(lane, cap ? (uint32_t)cap : 1);
         return false;
     }
     if (!fits && has_transactions) {
@@ -442,7 +448,12 @@ static void lane_take_reply(struct lane *lane, struct batch_call *call)
     if (has_failed) take_error(lane, call);
     switch (invocation->end) {
     case INVOCATION_ANSWERED: take_answer(lane, call); break;
-    case INVOCATION_FAILED: lane_fail(lane, own_words(lane, call)); break;
+    case INVOCATION_FAILED:
+        if (invocation->is_too_much && lane->take > 1)
+            take_fewer(lane, lane->take > LIMIT_EFFECTS ? LIMIT_EFFECTS : lane->take / 2);
+        else
+            lane_fail(lane, own_words(lane, call));
+        break;
     case INVOCATION_THROTTLED:
     case INVOCATION_UNKNOWN:
     case INVOCATION_REFUSED: put_off(lane, invocation); break;

@@ -313,15 +313,32 @@ static bool lease_is_over(const struct shard *shard)
     return consumer_ticks_us(shard->reader->consumer) >= shard->lease_us;
 }
 
-/* False: the lease is over, or the shard is left. */
+/* Whoever comes next may have to make the commit under way. */
+static bool commit_may_go_on(const struct shard *shard)
+{
+    return shard_is_held(shard) && !lease_is_over(shard) && !shard->reader->consumer->is_late;
+}
+
+/* False: the lease is over, the shard is left, or the server ends. */
 static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
 {
     struct consumer *consumer = shard->reader->consumer;
     struct task_moment until = task_after_us(
         consumer->host, retry_after_us(failures, RETRY_MAX_US, consumer_random(consumer)) / share);
-    while (shard_is_held(shard) && !lease_is_over(shard) && !task_moment_is_over(consumer->host, &until))
+    while (commit_may_go_on(shard) && !task_moment_is_over(consumer->host, &until))
         task_await(&shard->changed, until);
-    return shard_is_held(shard) && !lease_is_over(shard);
+    return commit_may_go_on(shard);
+}
+
+struct mending {
+    const struct environment *world;
+    bool is_mended;
+};
+
+static void mend_tables(void *argument)
+{
+    struct mending *mending = argument;
+    mending->is_mended = mending->world->mend_tables(mending->world->func);
 }
 
 enum decided { DECIDED, DECIDED_BY_OTHERS, DECIDED_NOT };
@@ -330,12 +347,17 @@ enum decided { DECIDED, DECIDED_BY_OTHERS, DECIDED_NOT };
 static enum decided decide(struct shard *shard, const struct task_commit *write, const char **why)
 {
     struct arena *arena = task_arena();
+    struct mending mending = {.world = &shard->reader->consumer->world};
     for (uint32_t failures = 1;; failures++) {
         struct task_commit_reply reply = task_commit(write);
         struct position now = {0};
         struct slice id;
         if (!shard_is_held(shard)) return DECIDED_BY_OTHERS;
         if (reply.end == COMMIT_DONE) return DECIDED;
+        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !mending.is_mended) {
+            task_outside(mend_tables, &mending); /* where somebody has deleted those of queues and calls */
+            if (mending.is_mended) continue;
+        }
         if (reply.end == COMMIT_REFUSED) {
             bool is_among = reply.number && reply.part != COMMIT_ANCHOR;
             struct slice which = is_among ? arena_printf(arena, "write %u: ", reply.number) : SLICE("");

@@ -142,13 +142,13 @@ struct slice window_attribute(const struct lane *lane, struct arena *arena)
 /* The last call has failed: again, or the window is given up. */
 void window_failed(struct lane *lane)
 {
-    const struct mapping *mapping = lane_mapping(lane);
-    lane->window.failures++;
-    if (mapping->retries_max < 0 || (int64_t)lane->window.failures <= mapping->retries_max) {
+    const char *condition = judge_last_call(lane_mapping(lane), ++lane->window.failures, lane->window.end_ms,
+                                            consumer_now_ms(lane->shard->reader->consumer));
+    if (!condition) {
         lane_pause(lane, false);
         return;
     }
-    lane_give_up(lane, 0, "RetryAttemptsExhausted");
+    lane_give_up(lane, 0, condition);
     lane->settlement.window = WINDOW_CLOSES;
 }
 

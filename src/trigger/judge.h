@@ -79,6 +79,8 @@ struct next_step {
 
 struct next_step judge_next(const struct mapping *mapping, const struct record *records, uint32_t count,
                             int64_t now_ms);
+/* Why the last call of a window that ended then, and has failed so often, is not made again; NULL: it is. */
+const char *judge_last_call(const struct mapping *mapping, uint32_t failures, int64_t end_ms, int64_t now_ms);
 
 /* ---- behind it ---- */
 

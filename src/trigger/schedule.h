@@ -30,9 +30,10 @@
 #include "task/task.h"
 #include "trigger/internal.h"
 
-#define SCHEDULE_GROUPS  "*"       /* the hash under which the groups' items stand */
-#define SCHEDULE_DEFAULT "default" /* the group that is always there */
-#define SCHEDULE_NONE    INT64_MIN /* of a number that is not set */
+#define SCHEDULE_GROUPS         "*"       /* the hash under which the groups' items stand */
+#define SCHEDULE_DEFAULT        "default" /* the group that is always there */
+#define SCHEDULE_NONE           INT64_MIN /* of a number that is not set */
+#define SCHEDULE_WINDOW_MAX_MIN 1440      /* the service's own */
 
 /* ---- a schedule; in an arena ---- */
 
@@ -145,6 +146,7 @@ struct schedule_doors {
     bool (*dead_letter)(struct func *func, struct slice destination, struct slice document, struct slice id,
                         const struct func_call *call, struct buf *members, unsigned *count);
     void (*wake)(struct func *func);
+    bool (*mend_tables)(struct func *func);
 };
 
 /* When a schedule is to be looked at. */

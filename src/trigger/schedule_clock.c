@@ -274,8 +274,8 @@ bool schedules_are_idle(struct schedules *schedules)
 
 struct schedules *schedules_open(struct trigger *trigger, char *error, size_t error_len)
 {
-    static const struct schedule_doors doors = {func_resolve, func_queue_put, destination_fault,
-                                                destination_put, func_queue_wake};
+    static const struct schedule_doors doors = {func_resolve,    func_queue_put,  destination_fault,
+                                                destination_put, func_queue_wake, func_tables_mend};
     struct schedules *schedules = schedules_open_with(
         trigger, &doors, task_host_open(trigger->options.dynamo, trigger->options.clock));
     if (!schedules)

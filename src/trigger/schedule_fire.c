@@ -11,7 +11,7 @@
 #include "trigger/schedule.h"
 
 #define BUSY_MS       20    /* another server is at the same schedule just now */
-#define LOOK_AGAIN_MS 60000 /* at an expression that cannot be read here: its zone may come */
+#define LOOK_AGAIN_MS 60000 /* at what cannot be fired here: an expression's zone may come */
 #define PAUSE_MIN_MS  500   /* after a failure; twice as long after each further one ... */
 #define PAUSE_MAX_MS  60000
 #define UNKNOWN_MS    10000 /* how long a function that is not there is waited for, where others may make it */
@@ -113,6 +113,13 @@ static void put_children(void *argument)
     firing->children = arena_take(firing->arena, &members);
 }
 
+/* What the call is put into may have been deleted by somebody. */
+static void mend_tables(void *argument)
+{
+    const struct firing *firing = argument;
+    firing->schedules->doors.mend_tables(firing->schedules->trigger->options.func);
+}
+
 /* Answers when to look again; HEAP_NEVER: there is nothing to come; SCHEDULE_NONE: it failed. */
 static int64_t fire(struct firing *firing)
 {
@@ -124,6 +131,11 @@ static int64_t fire(struct firing *firing)
     if (fault == DYNAMO_MISSING || (fault == DYNAMO_FINE && schedule->next_ms == SCHEDULE_NONE))
         return HEAP_NEVER;
     if (fault != DYNAMO_FINE) return SCHEDULE_NONE;
+    if (schedule->revision == SCHEDULE_NONE) { /* no write of ours could be on the condition of it */
+        log_line("schedules: %.*s/%.*s has no revision, and is not fired", SLICE_ARG(schedule->group),
+                 SLICE_ARG(schedule->name));
+        return firing->now_ms + LOOK_AGAIN_MS;
+    }
     struct timetable *timetable = schedule_timetable(firing->arena, schedule, &why);
     if (!timetable) {
         log_line("schedules: %.*s/%.*s: %.*s", SLICE_ARG(schedule->group), SLICE_ARG(schedule->name),
@@ -148,6 +160,7 @@ static int64_t fire(struct firing *firing)
         bool may_be_put = reply.part == COMMIT_ANCHOR || reply.fault == DYNAMO_UNKNOWN;
         if (firing->is_queued && may_be_put && !task_has_transactions())
             entry->put_ms = firing->verdict.due_ms;
+        if (reply.fault == DYNAMO_MISSING) task_outside(mend_tables, firing);
         return SCHEDULE_NONE;
     }
     if (firing->is_queued) firing->schedules->doors.wake(firing->schedules->trigger->options.func);

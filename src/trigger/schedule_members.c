@@ -133,7 +133,7 @@ static const struct shape shape_role = {TEXT_BETWEEN(1, 1600), .matches = is_rol
                                         .pattern = ARN_START "iam::\\d{12}:role\\/[\\w+=,.@\\/-]+$"};
 static const struct shape shape_queue = {TEXT_BETWEEN(1, 1600), .matches = is_queue,
                                          .pattern = ARN_START "sqs" ARN_NAME "[a-zA-Z0-9\\-_]+$"};
-static const struct shape shape_minutes = INTEGER_BETWEEN(1, 1440);
+static const struct shape shape_minutes = INTEGER_BETWEEN(1, SCHEDULE_WINDOW_MAX_MIN);
 static const struct shape shape_age = INTEGER_BETWEEN(60, AGE_MAX_S);
 static const struct shape shape_retries = INTEGER_BETWEEN(0, RETRIES_MAX);
 STRUCT_SHAPE(shape_window, REQUIRED("Mode", shape_mode), FIELD("MaximumWindowInMinutes", shape_minutes));
@@ -291,6 +291,7 @@ struct slice schedule_item(struct arena *arena, const struct schedule *schedule)
     return arena_take(arena, &item);
 }
 
+/* Whoever writes into the table by hand may write anything. */
 bool schedule_from_item(struct arena *arena, struct slice item, struct schedule *out)
 {
     struct slice name, value;
@@ -300,9 +301,10 @@ bool schedule_from_item(struct arena *arena, struct slice item, struct schedule 
             if (!members[i].attribute || !slice_equal(name, slice_of(members[i].attribute))) continue;
             if (members[i].kind == TEXT)
                 *text_of(out, &members[i]) = raw_string(arena, raw_member(arena, value, "S"));
-            else
+            else if (raw_member(arena, value, "N").data) /* no condition on a number holds for a text */
                 *number_of(out, &members[i]) = attribute_int(arena, value, SCHEDULE_NONE);
         }
+    if (out->window_min < 1 || out->window_min > SCHEDULE_WINDOW_MAX_MIN) out->window_min = SCHEDULE_NONE;
     return out->group.data && out->name.data;
 }
 

@@ -464,3 +464,47 @@ def test_batches_that_cannot_be_sent_again(here, tmp_path, unused_name):
     [reason] = here.redrive(unused_name + "-2")["reasons"]
     assert "would overwrite what their target table has got since" in reason["reason"]
     assert len(here.letters(unused_name)) == len(here.letters(unused_name + "-2")) == 1
+
+
+WRITE_EACH = """
+def handle(event):
+    if not os.path.exists(os.environ["NOTES"] + ".mended"):
+        raise ValueError("not yet")
+    return {"quipu": {"transact": [{"Update": {
+        "TableName": "written", "Key": {"id": record["dynamodb"]["Keys"]["id"]}, "UpdateExpression": "ADD times :one",
+        "ExpressionAttributeValues": {":one": {"N": "1"}}}} for record in event["Records"]]}}
+"""
+
+
+def test_a_batch_with_more_writes_than_a_transaction_takes_is_divided(tmp_path):
+    """A trigger would hand it over in smaller ones; so does who sends it again, with each record once."""
+    with Quipu("--memory") as server:
+        data, functions = boto_client(server.url), lambda_client(server.url)
+        for name, more in (("source", {"StreamSpecification": {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}}),
+                           ("written", {})):
+            data.create_table(TableName=name, BillingMode="PAY_PER_REQUEST",
+                              KeySchema=[{"AttributeName": "id", "KeyType": "HASH"}],
+                              AttributeDefinitions=[{"AttributeName": "id", "AttributeType": "S"}], **more)
+        keys = {str(number) for number in range(600)}
+        for key in keys:
+            data.put_item(TableName="source", Item={"id": {"S": key}})
+        function = Function(functions, tmp_path, "writer", WRITE_EACH)
+        functions.put_function_event_invoke_config(FunctionName="writer", MaximumRetryAttempts=0)
+        functions.create_event_source_mapping(
+            EventSourceArn="source", FunctionName="writer", StartingPosition="TRIM_HORIZON", MaximumRetryAttempts=0,
+            DestinationConfig={"OnFailure": {"Destination": ARN + "lost"}})
+        place = Place(server, server.url)
+
+        def batches():
+            return [json.loads(letter["body"]["S"])["DDBStreamBatchInfo"]["batchSize"] for letter in
+                    place.letters("lost")]
+        eventually(lambda: sum(batches()) == len(keys), "all have failed")
+        assert max(batches()) > 90
+        with open(function.notes + ".mended", "w"):
+            pass
+        status, reply = send(server.url, "POST", "/v1/queues/lost/redrive", {})
+        assert status == 200 and not reply["refused"], reply
+        eventually(lambda: len(place.items("written")) == len(keys), "all are written")
+        assert {item["id"]["S"] for item in place.items("written")} == keys
+        assert {item["times"]["N"] for item in place.items("written")} == {"1"}
+        assert not place.letters("lost")

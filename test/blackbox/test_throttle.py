@@ -10,6 +10,7 @@ import botocore.config
 import pytest
 from botocore.exceptions import ClientError
 from conftest import boto_client
+from lambdas import eventually, lambda_client, queue_documents, send
 from support.process import Quipu, npm_folder
 from support.wire import Connection
 from values import S
@@ -204,3 +205,22 @@ def test_patterns_wait_until_there_is_room(server):
     first = count()
     hook(server, "throttle", {"drain": True})
     assert count() != first
+
+
+def test_an_asynchronous_call_comes_in_parts(server, unused_name):
+    """What the table of calls gives out one item at a time is waited for, and not taken for a call that is gone."""
+    client, functions = boto_client(server.url), lambda_client(server.url)
+    hook(server, "clock", {"freeze": True})
+    assert send(server.url, "POST", "/2015-03-31/functions",
+                {"FunctionName": unused_name, "Code": {"Queue": unused_name}})[0] == 201
+    functions.invoke(FunctionName=unused_name, InvocationType="Event", Payload=b"1")
+    eventually(lambda: queue_documents(client, unused_name) == [1], "the first call is run")
+    client.update_table(TableName="quipu-invocations", BillingMode="PROVISIONED",
+                        ProvisionedThroughput={"ReadCapacityUnits": 5, "WriteCapacityUnits": 5000})
+    long = "x" * 300_000
+    functions.invoke(FunctionName=unused_name, InvocationType="Event", Payload=json.dumps(long).encode())
+
+    def is_run():
+        hook(server, "clock", {"advance_seconds": 1})
+        return long in queue_documents(client, unused_name)
+    eventually(is_run, "the long call is run")

@@ -195,6 +195,57 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
     stage_close(&stage);
 }
 
+/* By a day: what was to be tried again in a minute is not put off until then. */
+TEST(queue_goes_on_when_the_clock_is_set_back)
+{
+    struct stage stage;
+    stage_open(&stage, &plain);
+    atomic_store(&stage.ahead_ms, 86400000);
+    stage_function(&stage, "f", "", "");
+    set_async(&stage, "f", "{\"MaximumRetryAttempts\":1}");
+    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    CHECK(stage_until(has_retried, &stage));
+    atomic_store(&stage.ahead_ms, 0);
+    CHECK(stage_until(has_failed, &stage));
+    CHECK_INT(waiting_calls(&stage), 0);
+    stage_close(&stage);
+}
+
+static void delete_table(struct stage *stage, const char *table)
+{
+    struct arena arena = {0};
+    stage_dynamo(stage, "DeleteTable", arena_printf(&arena, "{\"TableName\":\"%s\"}", table).data, &arena);
+    arena_free(&arena);
+}
+
+/* Whoever empties the queues by deleting their table loses what was in them, and no more. */
+TEST(queue_makes_tables_anew_that_somebody_deletes)
+{
+    struct stage stage;
+    struct arena arena = {0};
+    struct slice reply;
+    stage_open(&stage, &plain);
+    stage_function(&stage, "f", "", "");
+    set_async(&stage, "f",
+              "{\"MaximumRetryAttempts\":0,\"DestinationConfig\":{\"OnFailure\":{"
+              "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
+    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    CHECK(stage_until(has_failed, &stage));
+    CHECK_INT(count_of(&stage, "quipu-queues"), 1);
+    delete_table(&stage, "quipu-queues");
+    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    CHECK(stage_until(is_idle, &stage));
+    CHECK_INT(count_of(&stage, "quipu-queues"), 1);
+    delete_table(&stage, "quipu-invocations");
+    CHECK_INT(stage_rest(&stage, "POST", "/v1/queues/failures/redrive", "{}", &arena, &reply), 200);
+    CHECK(slice_starts(reply, SLICE("{\"redriven\":1,")));
+    CHECK(stage_until(is_idle, &stage));
+    CHECK_INT(stats_read(&stage.func->queue->stats.failed), 3);
+    CHECK_INT(count_of(&stage, "quipu-queues"), 1);
+    arena_free(&arena);
+    stage_close(&stage);
+}
+
 TEST(queue_tells_of_success_to_a_function)
 {
     struct stage stage;

@@ -254,6 +254,7 @@ TEST(target_table_says_which_batches_are_too_large)
                 "90 items, which is more than one transaction holds: the BatchSize of the mapping must "
                 "be 90 or less\"}");
             CHECK_INT(invoked.invocation.end, INVOCATION_FAILED);
+            CHECK(invoked.invocation.is_too_much);
         }
         invoked_free(&invoked);
         buf_free(&event);

@@ -289,6 +289,30 @@ TEST(returned_writes_are_applied_together_with_the_position)
     stage_close(&stage);
 }
 
+/* As a table does that records are copied to. */
+static void refuse_many(struct stage *stage, struct invocation *invocation)
+{
+    (void)stage;
+    invocation->is_too_much = count_text(invocation->payload, "\"eventID\"") > LIMIT_EFFECTS;
+    if (invocation->is_too_much) stage_fail(invocation, "too many");
+}
+
+TEST(a_target_that_cannot_take_so_many_records_gets_fewer)
+{
+    struct stage stage;
+    stage_open_things(&stage, 1);
+    for (int i = 0; i < 400; i++) stage_put(&stage, "a", i, "x");
+    stage.function = refuse_many;
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->retries_max = 0; /* it is no failure */
+    struct actor *actor = start_with(&stage, mapping, 1000);
+    CHECK_INT(stats_read(&actor->consumer->counts.records_done), 400);
+    CHECK_INT(stats_read(&actor->consumer->counts.failures), 0);
+    CHECK(stage.invocations <= 7);
+    CHECK_TEXT(slice_of(actor->result), "OK");
+    stage_close(&stage);
+}
+
 static void return_text(struct stage *stage, struct invocation *invocation)
 {
     stage_answer(invocation, "%s", (const char *)stage->context);
@@ -343,4 +367,61 @@ TEST(a_destination_that_refuses_does_not_hold_up_the_shard)
         CHECK_INT(stage.invocations, 2);
         stage_close(&stage);
     }
+}
+
+TEST(a_destination_whose_table_was_deleted_is_told_all_the_same)
+{
+    struct stage stage;
+    struct script script = {.poison = "r00"};
+    open_script(&stage, &script, 1);
+    stage_call(&stage, "DeleteTable", "{\"TableName\":\"dead\"}");
+    stage.mended = "dead";
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->retries_max = 0;
+    mapping->on_failure = SLICE("dead");
+    start_with(&stage, mapping, 1000);
+    CHECK_INT(stage.invocations, 1);
+    check_documents(&stage, 1, "RetryAttemptsExhausted");
+    stage_close(&stage);
+}
+
+static void return_long_write(struct stage *stage, struct invocation *invocation)
+{
+    static const char some[] = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    buf_printf(&invocation->reply,
+               "{\"quipu\":{\"transact\":[{\"Put\":{\"TableName\":\"slow\",\"Item\":{"
+               "\"id\":{\"S\":\"%u\"},\"text\":{\"S\":\"",
+               stage->invocations);
+    for (int i = 0; i < 1000; i++) buf_slice(&invocation->reply, slice_of(some));
+    buf_text(&invocation->reply, "\"}}}}]}}");
+    invocation->end = INVOCATION_ANSWERED;
+}
+
+/* A server that ends waits a while for what is under way, and not until a table has units again. */
+TEST(a_commit_that_is_throttled_does_not_keep_the_server_from_ending)
+{
+    struct stage stage;
+    stage_open_things(&stage, 1);
+    CHECK_INT(
+        stage_call(
+            &stage, "CreateTable",
+            "{\"TableName\":\"slow\",\"BillingMode\":\"PROVISIONED\",\"ProvisionedThroughput\":{"
+            "\"ReadCapacityUnits\":1,\"WriteCapacityUnits\":1},\"AttributeDefinitions\":[{"
+            "\"AttributeName\":\"id\",\"AttributeType\":\"S\"}],\"KeySchema\":[{\"AttributeName\":\"id\","
+            "\"KeyType\":\"HASH\"}],\"Tags\":[{\"Key\":\"quipu:throttle\",\"Value\":\"on\"}]}"),
+        200);
+    for (int i = 0; i < 2; i++) stage_put(&stage, "a", i, "x");
+    stage.function = return_long_write;
+    struct mapping *mapping = stage_mapping(&stage);
+    mapping->batch_size = 1;
+    struct consumer *consumer = start_with(&stage, mapping, 1000)->consumer;
+    CHECK_INT(stats_read(&consumer->counts.records_done), 1);
+    consumer_stop(consumer);
+    stage_pass(&stage, 1000);
+    CHECK(!consumer_has_stopped(consumer)); /* the second one is throttled for two minutes */
+    consumer->is_late = true;
+    consumer_stop(consumer);
+    stage_pass(&stage, 10);
+    CHECK(consumer_has_stopped(consumer));
+    stage_close(&stage);
 }

@@ -276,3 +276,27 @@ TEST(a_last_call_that_fails_is_retried_and_given_up)
     CHECK_INT(stage.invocations, 5);
     stage_close(&stage);
 }
+
+/* As records are: else it would hold up its shard for ever. */
+TEST(a_last_call_that_fails_is_given_up_when_it_is_too_old)
+{
+    static const int64_t ages_ms[] = {60000, -1};
+    for (int i = 0; i < 2; i++) {
+        struct stage stage;
+        open_windows(&stage);
+        stage.function = fail_last;
+        struct mapping *mapping = window_mapping(&stage);
+        mapping->age_max_ms = ages_ms[i];
+        stage_set(stage_start(&stage, 0), mapping);
+        stage_put(&stage, "a", 1, "x");
+        stage_pass(&stage, 60000);
+        CHECK_INT(count_windows(&stage), 1);
+        stage_pass(&stage, ages_ms[i] < 0 ? 24 * 3600000 : 30000);
+        CHECK_INT(count_windows(&stage), 0);
+        unsigned before = stage.invocations;
+        stage_put(&stage, "a", 2, "x");
+        stage_pass(&stage, 100);
+        CHECK_INT(stage.invocations, before + 1);
+        stage_close(&stage);
+    }
+}

@@ -216,3 +216,30 @@ TEST(where_latest_was_is_known_until_every_lane_has_moved)
     CHECK(count_text(buf_view(&stage.payloads), "\"new\"") >= 8);
     stage_close(&stage);
 }
+
+static void fail(struct stage *stage, struct invocation *invocation)
+{
+    (void)stage;
+    stage_fail(invocation, "always");
+}
+
+/* The document of before may have been redriven, and its id may not be used again. */
+TEST(what_fails_again_after_a_move_is_told_of_anew)
+{
+    struct stage stage;
+    stage_open_things(&stage, 1);
+    stage_make_table(&stage, "dead", "id");
+    put_many(&stage, "a", 1);
+    stage.function = fail;
+    struct actor *actor = stage_start(&stage, 0);
+    for (unsigned revision = 1; revision <= 3; revision++) {
+        struct mapping *mapping = revision == 1 ? stage_mapping(&stage) : moved(&stage, revision, "TRIM_HORIZON");
+        mapping->retries_max = 0;
+        mapping->on_failure = SLICE("dead");
+        stage_set(actor, mapping);
+        CHECK_INT(heard(&stage, "a"), 1);
+        stage_call(&stage, "Scan", "{\"TableName\":\"dead\",\"Select\":\"COUNT\"}");
+        CHECK_INT(count_text(buf_view(&stage.reply), (const char *[]){"", ":1,", ":2,", ":3,"}[revision]), 1);
+    }
+    stage_close(&stage);
+}

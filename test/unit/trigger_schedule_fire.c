@@ -307,6 +307,60 @@ TEST(a_failed_call_is_tried_again)
     }
 }
 
+/* Whoever writes into the table by hand may write anything. */
+TEST(items_that_are_no_good_schedules_harm_nobody)
+{
+    static const char *const items[] = {
+        ",\"window\":{\"N\":\"0\"},\"revision\":{\"N\":\"1\"}",
+        ",\"window\":{\"N\":\"-5\"},\"revision\":{\"N\":\"1\"}",
+        ",\"window\":{\"N\":\"9000000000000000000\"},\"revision\":{\"N\":\"1\"}",
+        "",
+        ",\"revision\":{\"S\":\"x\"}",
+    };
+    struct world world;
+    struct buf request = {0}, reply = {0};
+    world_open(&world);
+    server_open(&world, 0);
+    schedule_make(&world, "good", "at(2025-06-01T00:01:00)", "");
+    for (unsigned i = 0; i < sizeof items / sizeof *items; i++) {
+        request.len = reply.len = 0;
+        buf_printf(
+            &request,
+            "{\"TableName\":\"quipu-schedules\",\"Item\":{\"group\":{\"S\":\"default\"},"
+            "\"name\":{\"S\":\"bad%u\"},\"expression\":{\"S\":\"rate(1 hour)\"},\"zone\":{\"S\":\"UTC\"},"
+            "\"target\":{\"S\":\"f\"},\"retries\":{\"N\":\"2\"},\"next\":{\"N\":\"%lld\"}%s}}",
+            i, (long long)world.now_ms, items[i]);
+        CHECK_INT(dynamo_call(world.dynamo, SLICE("PutItem"), buf_view(&request), &reply), 200);
+    }
+    server_close(&world, 0);
+    server_open(&world, 0);
+    unsigned before = world.calls;
+    server_run(&world, 0, world.now_ms + 2 * MINUTE, 1000);
+    CHECK_INT(calls_count(&world), 4); /* the good one, and those without a window */
+    CHECK(world.calls - before < 100);
+    buf_free(&request);
+    buf_free(&reply);
+    world_close(&world);
+}
+
+TEST(calls_whose_table_was_deleted_are_put_into_another)
+{
+    for (int has_transactions = 0; has_transactions < 2; has_transactions++) {
+        struct world world;
+        struct buf reply = {0};
+        world_open(&world);
+        world.has_transactions = has_transactions;
+        server_open(&world, 0);
+        schedule_make(&world, "s", "at(2025-06-01T00:01:00)", "");
+        CHECK_INT(dynamo_call(world.dynamo, SLICE("DeleteTable"), SLICE("{\"TableName\":\"calls\"}"), &reply),
+                  200);
+        server_run(&world, 0, world.now_ms + 2 * MINUTE, 1000);
+        CHECK_INT(calls_count(&world), 1);
+        buf_free(&reply);
+        world_close(&world);
+    }
+}
+
 static void all_fail(struct world *world)
 {
     world->failing = FAIL_BEFORE;

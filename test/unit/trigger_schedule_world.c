@@ -135,6 +135,19 @@ static void world_wake(struct func *self)
     ((struct world *)self)->wakes++;
 }
 
+static void make_table(struct world *world, const char *name);
+
+static bool world_mend_tables(struct func *self)
+{
+    struct world *world = (struct world *)self;
+    struct buf reply = {0};
+    bool is_there = dynamo_call(world->dynamo, SLICE("DescribeTable"), SLICE("{\"TableName\":\"calls\"}"),
+                                &reply) == 200;
+    buf_free(&reply);
+    if (!is_there) make_table(world, "calls");
+    return !is_there;
+}
+
 /* ---- opening ---- */
 
 static void make_table(struct world *world, const char *name)
@@ -184,8 +197,8 @@ struct schedules *schedules_of(struct world *world, unsigned nth)
 
 void server_open(struct world *world, unsigned nth)
 {
-    const struct schedule_doors doors = {world_resolve, world_queue_put, world_destination_fault,
-                                         world_dead_letter, world_wake};
+    const struct schedule_doors doors = {world_resolve,     world_queue_put, world_destination_fault,
+                                         world_dead_letter, world_wake,      world_mend_tables};
     struct world_server *server = &world->servers[nth];
     server->trigger.options.func = (struct func *)world;
     const struct task_environment environment = {.self = server,

@@ -214,6 +214,15 @@ static bool destination(struct func *self, struct slice where, struct slice docu
     return true;
 }
 
+static bool mend_tables(struct func *self)
+{
+    struct stage *stage = ((struct actor *)self)->stage;
+    bool mends = stage->mended &&
+                 stage_call(stage, "DescribeTable", "{\"TableName\":\"%s\"}", stage->mended) != 200;
+    if (mends) stage_make_table(stage, stage->mended, "id");
+    return mends;
+}
+
 static void wake_queue(struct func *self)
 {
     ((struct actor *)self)->stage->queue_wakes++;
@@ -326,6 +335,7 @@ struct actor *stage_start(struct stage *stage, unsigned number)
                                  .mappings = (struct mappings *)actor,
                                  .invoke = invoke,
                                  .destination = destination,
+                                 .mend_tables = mend_tables,
                                  .wake_queue = wake_queue,
                                  .allows_loops = allows_loops,
                                  .log_to = log_to,

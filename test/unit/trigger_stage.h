@@ -55,6 +55,7 @@ struct stage {
     void (*on_call)(struct actor *actor); /* told of each call that it begins; NULL: nobody */
     int64_t function_us; /* how long a function takes */
     bool allows_loops;
+    const char *mended; /* a table that is made anew when it is not there; NULL: none */
     /* what was seen */
     unsigned invocations, queue_wakes, calls;
     struct buf log;        /* the function's own */
