@@ -151,6 +151,8 @@
 #define LIMIT_VELOCITY_BYTES        (8 * 1024 * 1024) /* that a mapping template makes, in all its texts together */
 #define LIMIT_VELOCITY_NODES        100000 /* values in lists and maps that it makes: each is memory */
 #define LIMIT_VELOCITY_STEPS        1000000 /* of its text that are read, loops again with each round */
+#define LIMIT_VELOCITY_WORK         (256 * 1024 * 1024) /* bytes and values that its calls go through: a second or so */
+#define LIMIT_VELOCITY_MEMORY       (128 * 1024 * 1024) /* that all of this takes: twice the largest body as values */
 #define LIMIT_VELOCITY_ROUNDS       1000 /* API Gateway: of a #foreach */
 #define LIMIT_VELOCITY_DEPTH        64 /* in its text and its values: the reader recurses */
 #define LIMIT_CODE_BYTES            (50 * 1024 * 1024)  /* Lambda: an archive sent in a request */
