@@ -247,6 +247,7 @@
 #define LIMIT_TEMPLATE_PARAMETERS   200 /* CloudFormation's */
 #define LIMIT_TEMPLATE_RESOURCES    2000 /* four times CloudFormation's: SAM and serverless.yml make several of one */
 #define LIMIT_TEMPLATE_WORK         (64 * 1024 * 1024) /* bytes that functions make, and names compared, in one call */
+#define LIMIT_TEMPLATE_NESTING      1000 /* of functions and conditions that stand for each other: the same */
 #define LIMIT_TEMPLATE_DEPTH        200 /* of objects and arrays: ours, all walks recurse */
 
 /* ---- quipu load ---- */

@@ -10,6 +10,7 @@
 #include "template/resolve.h"
 
 static bool resolve_children(struct resolver *resolver, const struct node *value, const struct node **out);
+static bool judge_rule(struct resolver *resolver, const struct node *rule, bool *holds);
 static bool call_function(struct resolver *resolver, const struct node *call, const struct node **out);
 
 /* ---- for everybody ---- */
@@ -64,7 +65,19 @@ static bool is_function(struct slice name)
            (slice_starts(name, SLICE("Fn::")) && !slice_starts(name, SLICE("Fn::ForEach::")));
 }
 
-bool resolve(struct resolver *resolver, const struct node *value, const struct node **out)
+/* One level deeper; false after template_fail. */
+static bool nest(struct resolver *resolver, const struct node *where)
+{
+    struct template *template = resolver->template;
+    if (template->nesting < LIMIT_TEMPLATE_NESTING) {
+        template->nesting++;
+        return true;
+    }
+    return template_fail(template, where, "functions and conditions stand for each other more than %d levels deep",
+                         LIMIT_TEMPLATE_NESTING);
+}
+
+static bool resolve_value(struct resolver *resolver, const struct node *value, const struct node **out)
 {
     *out = value;
     if (value->kind == JSON_STRING && resolver->notes && slice_contains(value->text, SLICE("{{resolve:")))
@@ -74,6 +87,14 @@ bool resolve(struct resolver *resolver, const struct node *value, const struct n
     if (value->kind == JSON_OBJECT && value->first && !value->first->next && is_function(value->first->name))
         return call_function(resolver, value, out);
     return resolve_children(resolver, value, out);
+}
+
+bool resolve(struct resolver *resolver, const struct node *value, const struct node **out)
+{
+    if (!nest(resolver, value)) return false;
+    bool fine = resolve_value(resolver, value, out);
+    resolver->template->nesting--;
+    return fine;
 }
 
 static bool resolve_children(struct resolver *resolver, const struct node *value, const struct node **out)
@@ -342,6 +363,14 @@ static bool judge_equals(struct resolver *resolver, const struct node *argument,
 }
 
 bool judge(struct resolver *resolver, const struct node *rule, bool *holds)
+{
+    if (!nest(resolver, rule)) return false;
+    bool fine = judge_rule(resolver, rule, holds);
+    resolver->template->nesting--;
+    return fine;
+}
+
+static bool judge_rule(struct resolver *resolver, const struct node *rule, bool *holds)
 {
     const struct node *argument, *made = NULL;
     if (rule->kind == JSON_TRUE || rule->kind == JSON_FALSE) {

@@ -164,6 +164,27 @@ TEST(templates_that_are_none)
     fixture_end();
 }
 
+/* Each of the conditions is nested as deep as it may be, and stands for the next one. */
+TEST(conditions_that_stand_for_each_other_have_an_end)
+{
+    struct buf text = {0};
+    buf_text(&text, "{\"Resources\":{\"A\":{\"Type\":\"T\",\"Condition\":\"C0\"}},\"Conditions\":{");
+    for (int i = 0; i < 1500; i++) {
+        buf_printf(&text, "\"C%d\":", i);
+        for (int k = 0; k < 80; k++) buf_text(&text, "{\"Fn::Not\":[");
+        buf_printf(&text, "{\"Condition\":\"C%d\"}", i + 1);
+        for (int k = 0; k < 80; k++) buf_text(&text, "]}");
+        buf_byte(&text, ',');
+    }
+    buf_text(&text, "\"C1500\":{\"Fn::Equals\":[1,1]}}}");
+    buf_byte(&text, 0);
+    struct slice told = fixture_open(text.data);
+    if (!slice_contains(told, SLICE("functions and conditions stand for each other more than 1000 levels deep")))
+        test_failed(__FILE__, __LINE__, "told '%.*s'", SLICE_ARG(told));
+    buf_free(&text);
+    fixture_end();
+}
+
 /* A short text that stands for gigabytes. */
 TEST(functions_have_an_end)
 {
