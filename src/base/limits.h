@@ -121,6 +121,7 @@
 /* ---- Remote endpoints ---- */
 #define LIMIT_REMOTE_CALLS          1024 /* on the wire at the same time: each is a connection of its own */
 #define LIMIT_REMOTE_REPLY_BYTES    (64 * 1024 * 1024) /* 16 MB of items, written as JSON by whoever */
+#define LIMIT_REMOTE_HEADER_BYTES   (300 * 1024) /* of a reply, with its trailer: libcurl's own, which keeps them all */
 #define LIMIT_REMOTE_URL_BYTES      1024
 #define LIMIT_ALTERNATOR_TABLE_NAME 192 /* bytes, as ScyllaDB's files are named by it; for the imitation */
 #define LIMIT_ALTERNATOR_INDEX_NAME 222 /* of a table and its index together */
