@@ -137,6 +137,16 @@ TEST(read_aliases_count_as_what_they_stand_for)
     finish();
 }
 
+TEST(read_aliases_are_not_looked_for_without_end)
+{
+    struct buf text = {0};
+    for (int i = 0; i < 20000; i++) buf_printf(&text, "- &a%d 1\n", i);
+    for (int i = 0; i < 20000; i++) buf_text(&text, "- *a0\n");
+    CHECK(slice_contains(tree_of_slice(buf_view(&text)), SLICE("the template has too many anchors and aliases")));
+    buf_free(&text);
+    finish();
+}
+
 TEST(read_depth_is_bounded_also_through_aliases)
 {
     struct buf text = {0};
