@@ -231,9 +231,10 @@ bool call_get_att(struct resolver *resolver, const struct node *argument, const 
         if (!text_of(resolver, list->first, "Fn::GetAtt", &id) ||
             !text_of(resolver, second, "Fn::GetAtt", &attribute))
             return false;
-        for (second = second->next; second; second = second->next)
-            attribute = arena_printf(resolver->arena, "%.*s.%.*s", SLICE_ARG(attribute),
-                                     SLICE_ARG(second->text));
+        struct buf parts = {0};
+        for (buf_slice(&parts, attribute); (second = second->next);)
+            buf_printf(&parts, ".%.*s", SLICE_ARG(second->text));
+        attribute = arena_take(resolver->arena, &parts);
     }
     if (!attribute.len)
         return template_fail(resolver->template, argument, "Fn::GetAtt takes a resource and an attribute");

@@ -725,6 +725,15 @@ Outputs: {"Out\\e[8m": {Value: "v\\e[8m"}}
     assert quipu(*arguments, on=on).stdout == "Out\x1b[8m = v\x1b[8m\n"  # for whoever is no person
 
 
+def test_a_long_attribute_takes_no_more_memory_than_it_is_long(on, app):
+    many = {"Fn::GetAtt": ["A", "b"] + ["c"] * 100_000}
+    resources = {"A": {"Type": "AWS::X::Y"}, "B": {"Type": "AWS::X::Y", "Properties": {"P": many}}}
+    (app / "template.yaml").write_text(json.dumps({"Resources": resources}))
+    done = subprocess.run(["prlimit", "--as=2000000000", BINARY, "deploy", str(app / "template.yaml"), "--plan"],
+                          env=clean_environment({"QUIPU_ON": on}), capture_output=True, text=True, timeout=180)
+    assert (done.returncode, "Nothing to do." in done.stdout) == (0, True), done.stderr
+
+
 # ---- other engines ----
 
 @pytest.mark.parametrize("engine", ENGINES[1:])
