@@ -80,9 +80,11 @@ static bool nest(struct resolver *resolver, const struct node *where)
 static bool resolve_value(struct resolver *resolver, const struct node *value, const struct node **out)
 {
     *out = value;
-    if (value->kind == JSON_STRING && resolver->notes && slice_contains(value->text, SLICE("{{resolve:")))
+    if (value->kind == JSON_STRING && resolver->notes && slice_contains(value->text, SLICE("{{resolve:"))) {
+        if (!resolver_work(resolver, value, value->text.len)) return false;
         note_put(resolver->arena, resolver->notes, value,
                  "'%.*s' is read from elsewhere, which is not known here", SLICE_ARG(value->text));
+    }
     if (value->kind != JSON_OBJECT && value->kind != JSON_ARRAY) return true;
     if (value->kind == JSON_OBJECT && value->first && !value->first->next && is_function(value->first->name))
         return call_function(resolver, value, out);
@@ -164,7 +166,7 @@ static bool ask_for(struct resolver *resolver, const struct node *where, struct 
     struct template *template = resolver->template;
     const struct template_resource *resource = template_find(template, id);
     struct slice value = SLICE_NONE;
-    if (!resolver_work(resolver, where, template->resource_count)) return false;
+    if (!resolver_work(resolver, where, template->resource_count + id.len + attribute.len)) return false;
     if (resolver->is_condition)
         return template_fail(template, where, "a condition can refer to parameters only, and '%.*s' is none",
                              SLICE_ARG(id));
@@ -455,6 +457,7 @@ static bool call_function(struct resolver *resolver, const struct node *call, co
         resolver->call = outer;
         return fine;
     }
+    if (!resolver_work(resolver, call, argument->name.len)) return false;
     if (resolver->notes)
         note_put(resolver->arena, resolver->notes, call,
                  "the function %.*s is not known, and its value is left out", SLICE_ARG(argument->name));

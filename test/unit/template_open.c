@@ -199,3 +199,25 @@ TEST(functions_have_an_end)
     buf_free(&text);
     fixture_end();
 }
+
+/* One long text, and two thousand aliases: each makes a copy of it. */
+TEST(functions_of_a_long_text_have_an_end)
+{
+    static const char *const before[] = {"!GetAtt [A, \"", "!ImportValue \"", "!GetAZs \"", "\"{{resolve:", "!Sub \""};
+    static const char *const after[] = {"\"]", "\"", "\"", "}}\"", "\""};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        struct buf text = {0};
+        buf_printf(&text, "Resources:\n  A: {Type: T}\n  B: {Type: T, Properties: {v: [&a %s", before[i]);
+        for (int k = 0; k < 100000; k++) buf_byte(&text, 'x');
+        buf_slice(&text, slice_of(after[i]));
+        for (int k = 0; k < 2000; k++) buf_text(&text, ", *a");
+        buf_text(&text, "]}}\n");
+        buf_byte(&text, 0);
+        struct slice told = fixture_open(text.data);
+        if (!slice_contains(told, SLICE("the functions of the template make too much text")))
+            test_failed(__FILE__, __LINE__, "%s: told '%.*s'", before[i], (int)(told.len < 300 ? told.len : 300),
+                        told.data);
+        buf_free(&text);
+        fixture_end();
+    }
+}
