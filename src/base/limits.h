@@ -245,6 +245,8 @@
 /* ---- Templates ---- */
 #define LIMIT_TEMPLATE_BYTES        (4 * 1024 * 1024) /* four times CloudFormation's: functions' code may stand in it */
 #define LIMIT_TEMPLATE_NODES        500000 /* with what aliases stand for: ours, each takes 120 bytes */
+#define LIMIT_TEMPLATE_NAME_BYTES   4096 /* of a member's name: ours, others are made of it for each alias */
+#define LIMIT_TEMPLATE_NOTE_BYTES   1024 /* of a sentence about a template: the same */
 #define LIMIT_TEMPLATE_PARAMETERS   200 /* CloudFormation's */
 #define LIMIT_TEMPLATE_RESOURCES    2000 /* four times CloudFormation's: SAM and serverless.yml make several of one */
 #define LIMIT_TEMPLATE_WORK         (64 * 1024 * 1024) /* bytes that functions make, and names compared, in one call */

@@ -286,7 +286,8 @@ static struct node *read_object(struct yaml *yaml, yaml_mark_t start)
             return !merged || merge_members(yaml, object, merged) ? object : NULL;
         }
         const struct node *name = read_name(yaml, &event, &is_merge);
-        if (!name || !next_event(yaml, &event)) return NULL;
+        if (!name || !name_check(yaml->reading, name->text, name->line, name->column) || !next_event(yaml, &event))
+            return NULL;
         struct node *value = read_node(yaml, &event);
         if (!value) return NULL;
         if (is_merge) {
