@@ -28,8 +28,9 @@ def whole_reply(server, path):
 def test_many_lines_of_a_reply_take_no_more_memory_than_they_are_long(tmp_path):
     with Quipu("--memory", "--functions", str(tmp_path)) as server:
         client = lambda_client(server.url)
-        client.create_function(FunctionName="lines", Runtime="python3.11", Handler="main.handler", Role=ROLE, Timeout=60,
-                               Code={"ZipFile": archive({"main.py": SOURCE})})
+        code = {"ZipFile": archive({"main.py": SOURCE})}
+        client.create_function(FunctionName="lines", Runtime="python3.11", Handler="main.handler", Role=ROLE, Code=code,
+                               Timeout=60)
         client.create_function_url_config(FunctionName="lines", AuthType="NONE")
         reply = whole_reply(server, "/_url/lines/")
         head, _, body = reply.partition(b"\r\n\r\n")
