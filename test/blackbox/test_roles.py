@@ -159,6 +159,9 @@ def test_patterns_by_role(server):
 @pytest.mark.parametrize("then", ["some-function", "https://example.com/hook", {"function": "f"}, {"url": "http://a/"},
                                   ["f"], [{"call": "POST /v1/counters/c"}, "f"],
                                   {"call": "PUT /v1/jobs/j", "body": {"total": 1, "then": "f"}},
+                                  {"call": "PUT /v1/jobs/j", "body": {"total": 1, "each": "f"}},
+                                  {"call": "PUT /v1/work/q", "body": {"each": {"url": "http://a/"}}},
+                                  {"call": "PUT /v1/logs/l/consumers/c", "body": {"function": "f"}},
                                   {"call": "POST /v1/history/" + OWN, "body": {}},
                                   {"call": "POST /v1/{state}/" + OWN, "body": {}}])
 def test_data_reacts_with_patterns_only(server, then):
