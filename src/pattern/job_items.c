@@ -228,6 +228,11 @@ void job_source_check(struct flow *flow, struct slice source)
                                        "Segment",   "TotalSegments", "ReturnConsumedCapacity"};
     if (raw_kind(source) != JSON_OBJECT || !table.len)
         task_refuse(flow, 400, "bad-request", "from must name a table: {\"table\": ..., \"scan\": {}}.");
+    if (flow->request->role != ROLE_ADMIN && rest_role_owns_table(table, flow->world->prefix))
+        task_refuse(flow, 403, "access-denied",
+                    "This key has the role %s, which may not use the tables that begin with '%.*s': they are the "
+                    "server's own.",
+                    rest_role_name(flow->request->role), SLICE_ARG(flow->world->prefix));
     raw_each_member (flow->arena, source, &name, &value)
         if (!slice_equal(name, SLICE("table")) && !slice_equal(name, SLICE("query")) &&
             !slice_equal(name, SLICE("scan")))

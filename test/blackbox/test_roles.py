@@ -170,6 +170,20 @@ def test_data_reacts_with_patterns_only(server, then):
     assert rest(server, "admin", "GET", "/v1/jobs/planted").status == 404
 
 
+@pytest.mark.parametrize("table", [OWN, "arn:aws:dynamodb:us-east-1:000000000000:table/" + OWN])
+def test_no_job_reads_the_servers_tables(server, table):
+    """Each item would be told to a call of the key's choice: the secrets of functions."""
+    each = {"call": "POST /v1/logs/stolen", "body": {"events": ["{item}"]}}
+    job = {"each": each, "from": {"table": table, "scan": {}}}
+    reply = rest(server, "data", "PUT", "/v1/jobs/reader", job)
+    assert (reply.status, reply.json["error"]) == (403, "access-denied")
+    body = json.dumps(job).replace("quipu", "\\u0071uipu").encode()
+    assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 403
+    assert rest(server, "admin", "GET", "/v1/jobs/reader").status == 404
+    fair = {"each": each, "from": {"table": "things", "scan": {}}}
+    assert rest(server, "data", "PUT", "/v1/jobs/fair", fair).status in (200, 201)
+
+
 def test_a_then_with_escapes_is_seen(server):
     body = b'{"total":1,"then":{"call":"PUT /v1/jobs/j","body":{"total":1,"\\u0074hen":"f"}}}'
     assert rest(server, "data", "PUT", "/v1/jobs/planted", body).status == 403
