@@ -180,6 +180,12 @@ def test_no_job_reads_the_servers_tables(server, table):
     body = json.dumps(job).replace("quipu", "\\u0071uipu").encode()
     assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 403
     assert rest(server, "admin", "GET", "/v1/jobs/reader").status == 404
+    for twice in ('"table":"things","scan":{}', '"scan":{},"table":"things"'):
+        body = f'{{"each":{json.dumps(each)},"from":{{{twice},"table":"{table}"}}}}'.encode()
+        assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 400
+    twice = '"table":"things","scan":{},"scan":{"TableName":"%s"}' % table
+    body = f'{{"each":{json.dumps(each)},"from":{{{twice}}}}}'.encode()
+    assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 400
     fair = {"each": each, "from": {"table": "things", "scan": {}}}
     assert rest(server, "data", "PUT", "/v1/jobs/fair", fair).status in (200, 201)
 
