@@ -121,6 +121,7 @@
 /* ---- Remote endpoints ---- */
 #define LIMIT_REMOTE_CALLS          1024 /* on the wire at the same time: each is a connection of its own */
 #define LIMIT_REMOTE_REPLY_BYTES    (64 * 1024 * 1024) /* 16 MB of items, written as JSON by whoever */
+#define LIMIT_REMOTE_HEADER_BYTES   (300 * 1024) /* of a reply, with its trailer: libcurl's own, which keeps them all */
 #define LIMIT_REMOTE_URL_BYTES      1024
 #define LIMIT_ALTERNATOR_TABLE_NAME 192 /* bytes, as ScyllaDB's files are named by it; for the imitation */
 #define LIMIT_ALTERNATOR_INDEX_NAME 222 /* of a table and its index together */
@@ -151,6 +152,8 @@
 #define LIMIT_VELOCITY_BYTES        (8 * 1024 * 1024) /* that a mapping template makes, in all its texts together */
 #define LIMIT_VELOCITY_NODES        100000 /* values in lists and maps that it makes: each is memory */
 #define LIMIT_VELOCITY_STEPS        1000000 /* of its text that are read, loops again with each round */
+#define LIMIT_VELOCITY_WORK         (256 * 1024 * 1024) /* bytes and values that its calls go through: a second or so */
+#define LIMIT_VELOCITY_MEMORY       (128 * 1024 * 1024) /* that all of this takes: twice the largest body as values */
 #define LIMIT_VELOCITY_ROUNDS       1000 /* API Gateway: of a #foreach */
 #define LIMIT_VELOCITY_DEPTH        64 /* in its text and its values: the reader recurses */
 #define LIMIT_CODE_BYTES            (50 * 1024 * 1024)  /* Lambda: an archive sent in a request */
@@ -242,9 +245,12 @@
 /* ---- Templates ---- */
 #define LIMIT_TEMPLATE_BYTES        (4 * 1024 * 1024) /* four times CloudFormation's: functions' code may stand in it */
 #define LIMIT_TEMPLATE_NODES        500000 /* with what aliases stand for: ours, each takes 120 bytes */
+#define LIMIT_TEMPLATE_NAME_BYTES   4096 /* of a member's name: ours, others are made of it for each alias */
+#define LIMIT_TEMPLATE_NOTE_BYTES   1024 /* of a sentence about a template: the same */
 #define LIMIT_TEMPLATE_PARAMETERS   200 /* CloudFormation's */
 #define LIMIT_TEMPLATE_RESOURCES    2000 /* four times CloudFormation's: SAM and serverless.yml make several of one */
 #define LIMIT_TEMPLATE_WORK         (64 * 1024 * 1024) /* bytes that functions make, and names compared, in one call */
+#define LIMIT_TEMPLATE_NESTING      1000 /* of functions and conditions that stand for each other: the same */
 #define LIMIT_TEMPLATE_DEPTH        200 /* of objects and arrays: ours, all walks recurse */
 
 /* ---- quipu load ---- */

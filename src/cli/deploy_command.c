@@ -12,8 +12,10 @@
 #include "base/limits.h"
 #include "cli/hold.h"
 #include "cli/input.h"
+#include "cli/layout.h"
 #include "cli/listing.h"
 #include "cli/pack.h"
+#include "cli/print.h"
 #include "cli/service.h"
 #include "deploy/deploy.h"
 #include "template/template.h"
@@ -158,21 +160,23 @@ static void put_names(struct buf *out, const struct deploy_difference *differenc
     }
 }
 
-static void put_difference(struct buf *out, const struct deploy_difference *difference)
+static void put_difference(struct buf *out, struct arena *arena, const struct deploy_difference *difference)
 {
+    struct buf shown = {0};
     const struct node *before = difference->before, *after = difference->after;
     bool is_object = (before && before->kind == JSON_OBJECT) || (after && after->kind == JSON_OBJECT);
     buf_printf(out, "    %.*s:", SLICE_ARG(difference->member));
     if (slice_equal(difference->member, SLICE("CodeSha256"))) {
         buf_text(out, " new code");
     } else if (is_object) {
-        put_names(out, difference);
+        put_names(&shown, difference);
     } else {
-        buf_byte(out, ' ');
-        put_scalar(out, before);
-        buf_text(out, " -> ");
-        put_scalar(out, after);
+        buf_byte(&shown, ' ');
+        put_scalar(&shown, before);
+        buf_text(&shown, " -> ");
+        put_scalar(&shown, after);
     }
+    buf_slice(out, text_harmless(arena, arena_take(arena, &shown)));
     if (difference->replaces) buf_text(out, " (makes it anew)");
     buf_byte(out, '\n');
 }
@@ -181,31 +185,36 @@ static const char signs[] = {'=', '+', '~', '!', '-', '.', '.', '?'};
 static const char *const action_names[] = {"same",   "create", "change",  "replace",
                                            "delete", "leave",  "nothing", "unknown"};
 
-static void put_change(struct buf *out, const struct deploy_change *change)
+static void put_change(struct buf *out, struct arena *arena, const struct deploy_change *change)
 {
-    buf_printf(out, "%c %-20.*s %-32.*s %s", signs[change->action], SLICE_ARG(change->id),
-               SLICE_ARG(change->type),
-               change->action == DEPLOY_UNKNOWN || change->action == DEPLOY_NOTHING ? "" : change->name);
+    bool has_name = change->action != DEPLOY_UNKNOWN && change->action != DEPLOY_NOTHING;
+    struct slice id = text_harmless(arena, change->id), type = text_harmless(arena, change->type);
+    struct slice name = has_name ? text_harmless(arena, slice_of(change->name)) : SLICE("");
+    struct slice reason = text_harmless(arena, slice_of(change->reason ? change->reason : "it is not known here"));
+    buf_printf(out, "%c %-20.*s %-32.*s %.*s", signs[change->action], SLICE_ARG(id), SLICE_ARG(type), SLICE_ARG(name));
     while (out->len && out->data[out->len - 1] == ' ') out->len--;
     if (change->action == DEPLOY_UNKNOWN)
-        buf_printf(out, "  left out: %s", change->reason ? change->reason : "it is not known here");
+        buf_printf(out, "  left out: %.*s", SLICE_ARG(reason));
     else if (change->action == DEPLOY_NOTHING)
         buf_text(out, "  nothing to do here");
     else if (change->reason)
-        buf_printf(out, "  stays: %s", change->reason);
+        buf_printf(out, "  stays: %.*s", SLICE_ARG(reason));
     if (change->holds_data) buf_text(out, "  (it holds items)");
     buf_byte(out, '\n');
     for (const struct deploy_difference *one = change->differences; one; one = one->next)
-        put_difference(out, one);
+        put_difference(out, arena, one);
 }
 
+/* Names are the template's, and who wrote it may be a stranger: no line ends within one, and no terminal obeys it. */
 static void print_change(FILE *file, const struct deploy_change *change)
 {
+    struct arena arena = {0};
     struct buf line = {0};
-    put_change(&line, change);
+    put_change(&line, &arena, change);
     fwrite(line.data, 1, line.len, file);
     fflush(file);
     buf_free(&line);
+    arena_free(&arena);
 }
 
 /* Each change is told when it begins, so that whoever waits knows for what. */
@@ -232,8 +241,10 @@ static void print_plan(const struct deployment *deployment, const struct deploy 
         bool is_done_later = one->action >= DEPLOY_CREATE && one->action <= DEPLOY_DELETE;
         if ((is_all || !is_done_later) && !is_quiet(deployment, one->action)) print_change(file, one);
     }
+    struct arena arena = {0};
     for (const struct deploy_note *note = deploy_notes(deploy); note; note = note->next)
-        fprintf(stderr, "note: %s\n", note->text);
+        fprintf(stderr, "note: %.*s\n", SLICE_ARG(text_harmless(&arena, slice_of(note->text))));
+    arena_free(&arena);
 }
 
 static void print_counts(FILE *file, const unsigned counts[DEPLOY_UNKNOWN + 1], bool is_past)
@@ -292,8 +303,11 @@ static void print_outputs(struct arena *arena, struct slice outputs)
 {
     const char *fault;
     const struct node *all = node_parse(arena, outputs, &fault);
-    for (const struct node *one = all ? all->first : NULL; one; one = one->next)
-        printf("%.*s = %.*s\n", SLICE_ARG(one->name), SLICE_ARG(one->text));
+    for (const struct node *one = all ? all->first : NULL; one; one = one->next) {
+        bool is_read = output_is_terminal(); /* whoever is no person gets it as it is */
+        printf("%.*s = %.*s\n", SLICE_ARG(is_read ? text_harmless(arena, one->name) : one->name),
+               SLICE_ARG(is_read ? text_harmless(arena, one->text) : one->text));
+    }
 }
 
 /* ---- what is deployed ---- */

@@ -21,6 +21,9 @@
 #include "cli/cli.h"
 #include "cli/input.h"
 
+#define SHOWN_MAX      100 /* of a pattern */
+#define PATTERN_WAYS   1000000 /* to read a pattern with a name: more are a mistake, or malice */
+#define PATTERN_DEPTH  200
 #define ENTRIES_MAX    65535  /* what the plain form of the list can count */
 #define MADE_ON_UNIX   0x0314 /* so the modes count; by version 2.0 of the format */
 #define VERSION_NEEDED 20
@@ -198,36 +201,44 @@ static int compare_names(const FTSENT **a, const FTSENT **b)
 
 /* ---- which files ---- */
 
+/* Each star may take more or less, and each {a,b} has its choices: the ways to read a pattern are counted. */
+struct fitting {
+    unsigned ways, depth;
+    bool is_endless;
+};
+
+static bool fits(struct fitting *fitting, struct slice pattern, struct slice name);
+
 /* {a,b}: one of them, then the rest of the pattern. */
-static bool fits_any(struct slice pattern, size_t end, struct slice name)
+static bool fits_any(struct fitting *fitting, struct slice pattern, size_t end, struct slice name)
 {
     struct slice rest = {pattern.data + 1, end - 1};
-    bool fits = false;
-    while (!fits && rest.len) {
+    bool is_found = false;
+    while (!is_found && rest.len && !fitting->is_endless) {
         struct slice one = slice_cut(&rest, ',');
         struct buf whole = {0};
         buf_slice(&whole, one);
         buf_slice(&whole, slice_from(pattern, end + 1));
-        fits = pack_fits(buf_view(&whole), name);
+        is_found = fits(fitting, buf_view(&whole), name);
         buf_free(&whole);
     }
-    return fits;
+    return is_found;
 }
 
-bool pack_fits(struct slice pattern, struct slice name)
+static bool fits_from(struct fitting *fitting, struct slice pattern, struct slice name)
 {
     for (; pattern.len; pattern = slice_from(pattern, 1), name = slice_from(name, 1)) {
         char c = pattern.data[0];
         const char *close = c == '{' ? memchr(pattern.data, '}', pattern.len) : NULL;
-        if (close) return fits_any(pattern, (size_t)(close - pattern.data), name);
+        if (close) return fits_any(fitting, pattern, (size_t)(close - pattern.data), name);
         if (c == '*') {
             bool crosses = slice_starts(pattern, SLICE("**"));
             struct slice rest = slice_from(pattern, crosses ? 2 : 1);
             /* a folder's ** is also no folder */
-            if (crosses && slice_starts(rest, SLICE("/")) && pack_fits(slice_from(rest, 1), name))
+            if (crosses && slice_starts(rest, SLICE("/")) && fits(fitting, slice_from(rest, 1), name))
                 return true;
-            for (; !pack_fits(rest, name); name = slice_from(name, 1))
-                if (!name.len || (!crosses && name.data[0] == '/')) return false;
+            for (; !fits(fitting, rest, name); name = slice_from(name, 1))
+                if (!name.len || (!crosses && name.data[0] == '/') || fitting->is_endless) return false;
             return true;
         }
         if (!name.len || (c == '?' ? name.data[0] == '/' : c != name.data[0])) return false;
@@ -235,17 +246,41 @@ bool pack_fits(struct slice pattern, struct slice name)
     return !name.len;
 }
 
-static bool is_chosen(const struct node *patterns, struct slice name)
+static bool fits(struct fitting *fitting, struct slice pattern, struct slice name)
 {
-    bool chosen = true;
+    if (++fitting->ways > PATTERN_WAYS || fitting->depth >= PATTERN_DEPTH) fitting->is_endless = true;
+    if (fitting->is_endless) return false;
+    fitting->depth++;
+    bool is_fitting = fits_from(fitting, pattern, name);
+    fitting->depth--;
+    return is_fitting;
+}
+
+bool pack_fits(struct slice pattern, struct slice name, bool *is_endless)
+{
+    struct fitting fitting = {.is_endless = pattern.len > PATH_MAX};
+    bool is_fitting = fits(&fitting, pattern, name);
+    *is_endless = fitting.is_endless;
+    return is_fitting;
+}
+
+/* False after complaining. */
+static bool choose(const struct node *patterns, struct slice name, bool *chosen)
+{
+    bool is_endless;
+    *chosen = true;
     for (const struct node *one = patterns->first; one; one = one->next) {
         struct slice pattern = one->text;
         bool leaves_out = slice_starts(pattern, SLICE("!"));
         if (leaves_out) pattern = slice_from(pattern, 1);
         if (slice_starts(pattern, SLICE("./"))) pattern = slice_from(pattern, 2);
-        if (pack_fits(pattern, name)) chosen = !leaves_out;
+        if (pack_fits(pattern, name, &is_endless)) *chosen = !leaves_out;
+        if (is_endless)
+            return complain("the pattern '%.*s' has too many * and {}",
+                            (int)(one->text.len < SHOWN_MAX ? one->text.len : SHOWN_MAX), one->text.data),
+                   false;
     }
-    return chosen;
+    return true;
 }
 
 static bool pack_file(struct packing *packing, const FTSENT *file, size_t root_len, const char *folder)
@@ -265,7 +300,9 @@ static bool pack_file(struct packing *packing, const FTSENT *file, size_t root_l
     }
     struct slice name = slice_of(file->fts_path + root_len);
     while (name.len && name.data[0] == '/') name = slice_from(name, 1);
-    if (packing->patterns && (file->fts_info == FTS_D || !is_chosen(packing->patterns, name))) return true;
+    bool is_chosen = !packing->patterns || file->fts_info != FTS_D;
+    if (packing->patterns && is_chosen && !choose(packing->patterns, name, &is_chosen)) return false;
+    if (!is_chosen) return true;
     return pack_one(packing, file, name) && check_size(packing, folder);
 }
 

@@ -15,8 +15,8 @@ struct node;
  * "!" before one leaves out; the last that fits counts; what none fits is taken. NULL: all files. */
 bool pack_chosen(const char *folder, const struct node *patterns, struct buf *out);
 
-/* Whether the whole name fits the pattern. */
-bool pack_fits(struct slice pattern, struct slice name);
+/* Whether the whole name fits the pattern. *is_endless: the pattern can be read in too many ways to say. */
+bool pack_fits(struct slice pattern, struct slice name, bool *is_endless);
 
 /* The same of one file with this name and text. */
 void pack_text(const char *name, struct slice text, struct buf *out);

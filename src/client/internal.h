@@ -21,7 +21,7 @@ struct transfer {
     struct client *client;
     struct client_call *call;
     struct curl_slist *headers;
-    size_t reply_start;
+    size_t reply_start, header_bytes;
     bool too_long;
     char failure[CURL_ERROR_SIZE];
 };

@@ -45,6 +45,9 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *context)
     struct transfer *transfer = context;
     struct client_call *call = transfer->call;
     struct slice line = {bytes, size * count};
+    transfer->header_bytes += line.len;
+    transfer->too_long = transfer->header_bytes > LIMIT_REMOTE_HEADER_BYTES;
+    if (transfer->too_long) return 0;
     const char *colon = line.len ? memchr(bytes, ':', line.len) : NULL;
     if (!colon || !call->header) return line.len;
     struct slice name = {bytes, (size_t)(colon - bytes)};
@@ -141,6 +144,7 @@ bool transfer_start(struct transfer *transfer, struct client_call *call)
     transfer->failure[0] = '\0';
     if (call->prepare) call->prepare(call);
     transfer->reply_start = call->reply->len;
+    transfer->header_bytes = 0;
     if (!is_http(call->url)) {
         transfer_end(transfer, CURLE_UNSUPPORTED_PROTOCOL);
         return false;

@@ -54,7 +54,8 @@ static struct slice scalar(struct arena *arena, struct slice value)
                                                                             : SLICE_NONE;
 }
 
-static const char *header_add(struct http_answer *answer, struct arena *arena, struct slice name, struct slice value)
+static const char *header_add(struct http_answer *answer, struct buf *lines, struct arena *arena, struct slice name,
+                              struct slice value)
 {
     struct slice text = scalar(arena, value);
     if (raw_kind(value) == JSON_NULL || is_of_server(name)) return NULL;
@@ -63,24 +64,25 @@ static const char *header_add(struct http_answer *answer, struct arena *arena, s
     if (slice_equal_ignoring_case(name, SLICE("content-type")))
         answer->content_type = text;
     else
-        answer->headers = arena_printf(arena, "%.*s%.*s: %.*s\r\n", SLICE_ARG(answer->headers), SLICE_ARG(name),
-                                       SLICE_ARG(text));
+        buf_printf(lines, "%.*s: %.*s\r\n", SLICE_ARG(name), SLICE_ARG(text));
     return NULL;
 }
 
-static const char *headers_read(struct http_answer *answer, struct arena *arena, struct slice headers)
+static const char *headers_read(struct http_answer *answer, struct buf *lines, struct arena *arena,
+                                struct slice headers)
 {
     struct slice name, value;
     if (raw_kind(headers) != JSON_OBJECT) return headers.data ? "headers is no object" : NULL;
     raw_each_member(arena, headers, &name, &value)
     {
-        const char *fault = header_add(answer, arena, name, value);
+        const char *fault = header_add(answer, lines, arena, name, value);
         if (fault) return fault;
     }
     return NULL;
 }
 
-static const char *lists_read(struct http_answer *answer, struct arena *arena, struct slice headers)
+static const char *lists_read(struct http_answer *answer, struct buf *lines, struct arena *arena,
+                              struct slice headers)
 {
     struct slice name, list, value;
     if (raw_kind(headers) != JSON_OBJECT) return headers.data ? "multiValueHeaders is no object" : NULL;
@@ -89,23 +91,36 @@ static const char *lists_read(struct http_answer *answer, struct arena *arena, s
         if (raw_kind(list) != JSON_ARRAY) return "a member of multiValueHeaders is no list";
         raw_each(arena, list, &value)
         {
-            const char *fault = header_add(answer, arena, name, value);
+            const char *fault = header_add(answer, lines, arena, name, value);
             if (fault) return fault;
         }
     }
     return NULL;
 }
 
-static const char *cookies_read(struct http_answer *answer, struct arena *arena, struct slice cookies)
+static const char *cookies_read(struct http_answer *answer, struct buf *lines, struct arena *arena,
+                                struct slice cookies)
 {
     struct slice value;
     if (raw_kind(cookies) != JSON_ARRAY) return cookies.data ? "cookies is no list" : NULL;
     raw_each(arena, cookies, &value)
     {
-        const char *fault = header_add(answer, arena, SLICE("Set-Cookie"), value);
+        const char *fault = header_add(answer, lines, arena, SLICE("Set-Cookie"), value);
         if (fault) return fault;
     }
     return NULL;
+}
+
+/* The lines grow in one place: a function may answer with hundreds of thousands. */
+static const char *lines_gather(struct http_answer *answer, struct arena *arena, struct slice headers,
+                                struct slice lists, struct slice cookies)
+{
+    struct buf lines = {0};
+    const char *fault = headers_read(answer, &lines, arena, headers);
+    if (!fault) fault = lists_read(answer, &lines, arena, lists);
+    if (!fault) fault = cookies_read(answer, &lines, arena, cookies);
+    answer->headers = arena_take(arena, &lines);
+    return fault;
 }
 
 /* ---- the whole ---- */
@@ -148,8 +163,8 @@ const char *http_answer_read_prelude(struct slice reply, struct arena *arena, st
     if (fault) return fault;
     if (!status.data) { /* what a function leaves out is as usual */
         *out = (struct http_answer){.status = 200, .headers = SLICE("")};
-        fault = headers_read(out, arena, raw_member(arena, prelude, "headers"));
-        if (!fault) fault = cookies_read(out, arena, raw_member(arena, prelude, "cookies"));
+        fault = lines_gather(out, arena, raw_member(arena, prelude, "headers"), SLICE_NONE,
+                             raw_member(arena, prelude, "cookies"));
     }
     out->body = slice_from(reply, prelude.len + sizeof zeros);
     return fault;
@@ -167,8 +182,6 @@ const char *http_answer_read(struct slice reply, bool is_strict, struct arena *a
         return NULL;
     }
     if (!status_read(raws[STATUS], arena, &out->status)) return "statusCode is no number from 200 to 599";
-    if ((fault = headers_read(out, arena, raws[HEADERS])) || (fault = lists_read(out, arena, raws[MULTI_HEADERS])) ||
-        (fault = cookies_read(out, arena, raws[COOKIES])))
-        return fault;
+    if ((fault = lines_gather(out, arena, raws[HEADERS], raws[MULTI_HEADERS], raws[COOKIES]))) return fault;
     return body_read(out, arena, raws[BODY], raw_kind(raws[BASE64]) == JSON_TRUE);
 }

@@ -67,8 +67,7 @@ static void put_pairs(struct buf *out, const struct pairs *pairs, enum form form
     buf_free(&value);
 }
 
-/* Bytes of a header that are no UTF-8 are taken for Latin-1, as HTTP had it. */
-static struct slice as_text(struct arena *arena, struct slice bytes)
+struct slice http_text(struct arena *arena, struct slice bytes)
 {
     if (utf8_valid(bytes)) return bytes;
     char *text = arena_alloc(arena, bytes.len * 2);
@@ -95,7 +94,7 @@ static struct slice query_text(struct arena *arena, struct slice text)
     char *copy = arena_alloc(arena, text.len);
     struct slice decoded;
     for (size_t i = 0; i < text.len; i++) copy[i] = text.data[i] == '+' ? ' ' : text.data[i];
-    return rest_decode(arena, (struct slice){copy, text.len}, &decoded) ? decoded : as_text(arena, text);
+    return rest_decode(arena, (struct slice){copy, text.len}, &decoded) ? decoded : http_text(arena, text);
 }
 
 static struct pairs query_of(const struct visit *visit)
@@ -124,12 +123,13 @@ static struct pairs headers_of(const struct visit *visit)
         const struct http_header *header = &call->head->headers[i];
         if (!visit->is_payload_1 && slice_equal_ignoring_case(header->name, SLICE("cookie"))) continue;
         pairs_add(&pairs, visit->is_payload_1 ? header->name : lower(arena, header->name),
-                  as_text(arena, header->value));
+                  http_text(arena, header->value));
     }
     const char *colon = host.len ? memrchr(host.data, ':', host.len) : NULL;
     bool has_port = colon && !memchr(colon, ']', host.len - (size_t)(colon - host.data));
     port = has_port ? slice_from(host, (size_t)(colon + 1 - host.data))
                     : call->is_secure ? SLICE("443") : SLICE("80");
+    port = http_text(arena, port);
     pairs_add(&pairs, SLICE("x-forwarded-for"), call->peer);
     if (!call->header(call, SLICE("X-Forwarded-Proto")).data)
         pairs_add(&pairs, SLICE("x-forwarded-proto"), call->is_secure ? SLICE("https") : SLICE("http"));
@@ -185,7 +185,7 @@ static void put_cookies(struct buf *out, struct rest_call *call)
     for (uint32_t i = 0; i < call->head->header_count; i++) {
         const struct http_header *header = &call->head->headers[i];
         if (!slice_equal_ignoring_case(header->name, SLICE("cookie"))) continue;
-        for (struct slice rest = as_text(call->arena, header->value); rest.len;) {
+        for (struct slice rest = http_text(call->arena, header->value); rest.len;) {
             struct slice cookie = slice_cut(&rest, ';');
             while (cookie.len && cookie.data[0] == ' ') cookie = slice_from(cookie, 1);
             if (!cookie.len) continue;
@@ -209,7 +209,7 @@ static struct slice time_text(struct arena *arena, int64_t now_ms)
 
 static struct slice agent(struct visit *visit)
 {
-    return as_text(visit->call->arena, visit->call->header(visit->call, SLICE("User-Agent")));
+    return http_text(visit->call->arena, visit->call->header(visit->call, SLICE("User-Agent")));
 }
 
 /* {"name":...} where there is one. */
@@ -238,7 +238,7 @@ static void put_context(struct buf *out, struct visit *visit)
             ",'domainName':%s,'domainPrefix':%s,"
             "'http':{'method':%s,'path':%s,'protocol':'HTTP/1.1','sourceIp':%s,'userAgent':%s},"
             "'requestId':%s,'routeKey':%s,'stage':%s,'time':%s,'timeEpoch':%d}",
-            visit->host, visit->place, call->method, as_text(arena, visit->target.path), call->peer, agent(visit),
+            visit->host, visit->place, call->method, http_text(arena, visit->target.path), call->peer, agent(visit),
             slice_of(visit->id), visit->route, visit->stage, time_text(arena, visit->now_ms), visit->now_ms);
 }
 
@@ -254,7 +254,7 @@ static void put_context_1(struct buf *out, struct visit *visit)
             "'requestId':%s,'requestTime':%s,'requestTimeEpoch':%d,'resourceId':%s,'resourcePath':%s,'stage':%s}",
             slice_of(visit->gateway->options.account), visit->place, visit->host, visit->place, slice_of(visit->id),
             call->method, is_signed ? compose_in(arena, "%s", visit->key) : SLICE("null"), call->peer, agent(visit),
-            as_text(arena, visit->target.path), slice_of(visit->id), time_text(arena, visit->now_ms), visit->now_ms,
+            http_text(arena, visit->target.path), slice_of(visit->id), time_text(arena, visit->now_ms), visit->now_ms,
             visit->route, resource, visit->stage);
 }
 
@@ -263,7 +263,7 @@ static void put_event_2(struct buf *out, struct visit *visit)
     struct rest_call *call = visit->call;
     struct pairs query = query_of(visit), headers = headers_of(visit);
     compose(out, "{'version':'2.0','routeKey':%s,'rawPath':%s,'rawQueryString':%s", visit->route,
-            as_text(call->arena, visit->target.path), as_text(call->arena, call->query));
+            http_text(call->arena, visit->target.path), http_text(call->arena, call->query));
     put_cookies(out, call);
     compose(out, ",'headers':");
     put_pairs(out, &headers, JOINED);
@@ -279,7 +279,7 @@ static void put_event_1(struct buf *out, struct visit *visit)
     struct rest_call *call = visit->call;
     struct pairs query = query_of(visit), headers = headers_of(visit);
     compose(out, "{'version':'1.0','resource':%s,'path':%s,'httpMethod':%s,'headers':",
-            visit->route_path.len ? visit->route_path : visit->route, as_text(call->arena, visit->path),
+            visit->route_path.len ? visit->route_path : visit->route, http_text(call->arena, visit->path),
             call->method);
     put_pairs(out, &headers, LAST);
     compose(out, ",'multiValueHeaders':");
@@ -303,7 +303,7 @@ static void put_mapping_context(struct buf *out, struct visit *visit)
             "'path':%s,'protocol':'HTTP/1.1','requestId':%s,'requestTime':%s,'requestTimeEpoch':%d,"
             "'resourcePath':%s,'stage':%s}",
             slice_of(visit->gateway->options.account), visit->place, visit->host, call->method, call->peer,
-            agent(visit), as_text(arena, visit->target.path), slice_of(visit->id), time_text(arena, visit->now_ms),
+            agent(visit), http_text(arena, visit->target.path), slice_of(visit->id), time_text(arena, visit->now_ms),
             visit->now_ms, visit->route_path, visit->stage);
 }
 

@@ -443,10 +443,11 @@ void gateway_serve(struct gateway *gateway, struct rest_call *call, const struct
     *visit = (struct visit){.gateway = gateway,
                             .call = call,
                             .target = *target,
-                            .host = host_name(call->header(call, SLICE("Host"))),
+                            .host = http_text(call->arena, host_name(call->header(call, SLICE("Host")))),
                             .now_ms = clock_now_ms(gateway->options.clock)};
     uuid_put(visit->id, random_next(&random), random_next(&random));
     if (!gateway->options.is_signed(call, &visit->key)) visit->key = SLICE_NONE;
+    visit->key = http_text(call->arena, visit->key);
     if (target->door == GATEWAY_URL && url_find(gateway, target, call->arena, &url)) {
         serve_url(visit, &url);
     } else if (target->door == GATEWAY_API && (api = apis_known(gateway, api_name(target, call->arena), false))) {

@@ -108,6 +108,9 @@ struct visit {
 
 /* ---- event.c ---- */
 
+/* Bytes of a header that are no UTF-8 are taken for Latin-1, as HTTP had it: what goes into an event must be text. */
+struct slice http_text(struct arena *arena, struct slice bytes);
+
 /* The event of a request, in the payload format that is wanted; in the arena. */
 struct slice http_event_write(struct visit *visit);
 

@@ -10,7 +10,24 @@
 #include "base/raw.h"
 #include "gateway/internal.h"
 
-#define PATTERN_BYTES 64
+#define PATTERN_BYTES  64
+#define PATTERN_COPIES 1000 /* regcomp copies what is repeated: (((.{255}){255}){255}) would take gigabytes */
+
+/* Whether its repetitions, were each within the next, made too many copies. */
+static bool repeats_too_much(struct slice pattern)
+{
+    unsigned copies = 1, number = 0, most = 1;
+    bool is_inside = false; /* { } */
+    for (size_t i = 0; i < pattern.len && copies <= PATTERN_COPIES && number <= PATTERN_COPIES; i++) {
+        char c = pattern.data[i];
+        number = is_inside && c >= '0' && c <= '9' ? number * 10 + (unsigned)(c - '0') : 0;
+        if (number > most) most = number;
+        if (c == '+' || (is_inside && c == '}')) copies *= c == '+' ? 2 : most;
+        if (c == '{') most = 1;
+        is_inside = c == '{' || (is_inside && c != '}');
+    }
+    return copies > PATTERN_COPIES || number > PATTERN_COPIES;
+}
 
 /* Patterns are Java's; of what these have and POSIX' have not, \d is what is used for a status. */
 bool mapping_pattern_fits(struct slice pattern, int status, bool *fits)
@@ -18,7 +35,7 @@ bool mapping_pattern_fits(struct slice pattern, int status, bool *fits)
     char text[PATTERN_BYTES * 5 + 8] = "^(", number[8];
     size_t len = 2;
     regex_t regex;
-    if (!pattern.len || pattern.len > PATTERN_BYTES) return false;
+    if (!pattern.len || pattern.len > PATTERN_BYTES || repeats_too_much(pattern)) return false;
     for (size_t i = 0; i < pattern.len; i++) {
         bool is_digit = pattern.data[i] == '\\' && i + 1 < pattern.len && pattern.data[i + 1] == 'd';
         if (is_digit) {

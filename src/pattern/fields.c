@@ -122,6 +122,17 @@ static struct slice called_pattern(struct slice call)
     return slice_cut(&call, '/');
 }
 
+/* Whether the body has a member by which some pattern is told what else to start: then, each, function. */
+static bool names_reaction(struct flow *flow, struct slice body)
+{
+    for (size_t i = 0; row_at(i); i++)
+        for (uint32_t k = 0; k < row_at(i)->field_count; k++) {
+            const struct field *field = &row_at(i)->fields[k];
+            if (field->type == FIELD_THEN && raw_member(flow->arena, body, field->name).data) return true;
+        }
+    return false;
+}
+
 /* What a key of the role data may have done: a call of a pattern whose body names nothing further. The server makes
  * the call later, as itself, so it must not be able to become more: a history can restore items of any table. */
 static bool is_for_data(struct flow *flow, const struct pattern_target *target)
@@ -131,7 +142,7 @@ static bool is_for_data(struct flow *flow, const struct pattern_target *target)
         if (pattern.data[i] == '{' || pattern.data[i] == '%') return false;
     if (!pattern.len || slice_equal(pattern, SLICE("history"))) return false;
     return !target->body.data ||
-           (raw_kind(target->body) == JSON_OBJECT && !raw_member(flow->arena, target->body, "then").data);
+           (raw_kind(target->body) == JSON_OBJECT && !names_reaction(flow, target->body));
 }
 
 /* Whether what it names is there is not asked: it may come later. */
@@ -150,7 +161,7 @@ static bool take_then(struct flow *flow, const struct field *field, const struct
         return REFUSED(
             flow, 403, "access-denied",
             "This key has the role %s: its %s may name calls of patterns, but no functions, no URLs, "
-            "no history and no calls with a then of their own.",
+            "no history and no calls that name others in their bodies.",
             rest_role_name(flow->request->role), field->name);
     }
     return true;

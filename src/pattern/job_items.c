@@ -224,14 +224,25 @@ void job_source_check(struct flow *flow, struct slice source)
     struct slice table = raw_text(flow->arena, raw_member(flow->arena, source, "table")), name, value;
     struct slice query = raw_member(flow->arena, source, "query"),
                  scan = raw_member(flow->arena, source, "scan");
+    unsigned members = 0;
     static const char *const ours[] = {"TableName", "Limit",         "ExclusiveStartKey",     "Select",
                                        "Segment",   "TotalSegments", "ReturnConsumedCapacity"};
     if (raw_kind(source) != JSON_OBJECT || !table.len)
         task_refuse(flow, 400, "bad-request", "from must name a table: {\"table\": ..., \"scan\": {}}.");
-    raw_each_member (flow->arena, source, &name, &value)
+    if (flow->request->role != ROLE_ADMIN && rest_role_owns_table(table, flow->world->prefix))
+        task_refuse(flow, 403, "access-denied",
+                    "This key has the role %s, which may not use the tables that begin with '%.*s': they are the "
+                    "server's own.",
+                    rest_role_name(flow->request->role), SLICE_ARG(flow->world->prefix));
+    raw_each_member (flow->arena, source, &name, &value) {
         if (!slice_equal(name, SLICE("table")) && !slice_equal(name, SLICE("query")) &&
             !slice_equal(name, SLICE("scan")))
             task_refuse(flow, 400, "bad-request", "from has the members table, and query or scan.");
+        members++;
+    }
+    /* Of two with one name the first would be checked, and the last be kept. */
+    if (members > 1u + (query.data != NULL) + (scan.data != NULL))
+        task_refuse(flow, 400, "bad-request", "from has a member twice.");
     if ((query.data != NULL) == (scan.data != NULL) || raw_kind(query.data ? query : scan) != JSON_OBJECT)
         task_refuse(flow, 400, "bad-request",
                     "from must have either query or scan: what that call of DynamoDB takes.");

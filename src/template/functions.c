@@ -131,6 +131,7 @@ bool call_import_value(struct resolver *resolver, const struct node *argument, c
     struct slice name, value = SLICE_NONE;
     if (!resolve(resolver, argument, &made) || !text_of(resolver, made, "Fn::ImportValue", &name))
         return false;
+    if (!resolver_work(resolver, argument, name.len)) return false;
     enum template_answer answer = TEMPLATE_LATER;
     if (!made->unknown && !resolver->is_condition)
         answer = resolver->ask->answer(resolver->ask->context, NULL, name, &value);
@@ -204,12 +205,13 @@ bool call_get_azs(struct resolver *resolver, const struct node *argument, const 
     if (made && made->kind == JSON_NULL) made = make_text(resolver->arena, argument, SLICE(""));
     if (!text_of(resolver, made, "Fn::GetAZs", &region)) return false;
     if (!region.len) region = resolver->template->world->region;
+    if (!resolver_work(resolver, argument, 4 * (sizeof(struct node) + region.len))) return false;
     struct node *zones = make_node(resolver->arena, JSON_ARRAY, resolver->call);
     for (char zone = 'a'; zone <= 'c'; zone++)
         make_append(zones, make_text(resolver->arena, resolver->call,
                                      arena_printf(resolver->arena, "%.*s%c", SLICE_ARG(region), zone)));
     *out = zones;
-    return resolver_work(resolver, argument, 4 * sizeof *zones);
+    return true;
 }
 
 bool call_length(struct resolver *resolver, const struct node *argument, const struct node **out)

@@ -26,7 +26,11 @@ bool error_put(char *error, const char *name, size_t line, size_t column, const 
 
 void note_put(struct arena *arena, struct template_notes *notes, const struct node *where, const char *format,
               ...) __attribute__((format(printf, 4, 5)));
+void note_put_args(struct arena *arena, struct template_notes *notes, const struct node *where, const char *format,
+                   va_list args) __attribute__((format(printf, 4, 0)));
 
+/* False after reading_fail: it is too long. */
+bool name_check(struct reading *reading, struct slice name, size_t line, size_t column);
 /* Removes all but the last member of each name, with a note for each where that is told. */
 void members_settle(struct reading *reading, struct node *object, bool is_told);
 

@@ -30,11 +30,20 @@ bool reading_fail(struct reading *reading, size_t line, size_t column, const cha
 void note_put(struct arena *arena, struct template_notes *notes, const struct node *where, const char *format,
               ...)
 {
-    struct template_note *note = arena_new(arena, struct template_note);
     va_list args;
     va_start(args, format);
-    note->text = arena_vprintf(arena, format, args);
+    note_put_args(arena, notes, where, format, args);
     va_end(args);
+}
+
+void note_put_args(struct arena *arena, struct template_notes *notes, const struct node *where,
+                   const char *format, va_list args)
+{
+    struct template_note *note = arena_new(arena, struct template_note);
+    char text[LIMIT_TEMPLATE_NOTE_BYTES];
+    vsnprintf(text, sizeof text, format, args);
+    note->text = arena_copy(arena, slice_of(text));
+    while (!utf8_valid(note->text)) note->text.len--; /* a letter was cut in two */
     note->line = where->line;
     note->column = where->column;
     *(notes->last ? &notes->last->next : &notes->first) = note;
@@ -80,12 +89,19 @@ static void move_to(struct place *place, const char *to)
         }
 }
 
+bool name_check(struct reading *reading, struct slice name, size_t line, size_t column)
+{
+    if (name.len <= LIMIT_TEMPLATE_NAME_BYTES) return true;
+    return reading_fail(reading, line, column, "a name has more than %d bytes", LIMIT_TEMPLATE_NAME_BYTES);
+}
+
 /* Children before their parent: settling takes members out of the list. */
 static void place_nodes(struct reading *reading, struct place *place, struct node *node)
 {
     move_to(place, node->source.data);
     node->line = place->line;
     node->column = (uint32_t)(place->at - place->line_start) + 1;
+    name_check(reading, node->name, node->line, node->column);
     for (const struct node *child = node->first; child; child = child->next)
         place_nodes(reading, place, (struct node *)child);
     if (node->kind == JSON_OBJECT) members_settle(reading, node, true);

@@ -10,6 +10,7 @@
 #include "template/resolve.h"
 
 static bool resolve_children(struct resolver *resolver, const struct node *value, const struct node **out);
+static bool judge_rule(struct resolver *resolver, const struct node *rule, bool *holds);
 static bool call_function(struct resolver *resolver, const struct node *call, const struct node **out);
 
 /* ---- for everybody ---- */
@@ -64,16 +65,38 @@ static bool is_function(struct slice name)
            (slice_starts(name, SLICE("Fn::")) && !slice_starts(name, SLICE("Fn::ForEach::")));
 }
 
-bool resolve(struct resolver *resolver, const struct node *value, const struct node **out)
+/* One level deeper; false after template_fail. */
+static bool nest(struct resolver *resolver, const struct node *where)
+{
+    struct template *template = resolver->template;
+    if (template->nesting < LIMIT_TEMPLATE_NESTING) {
+        template->nesting++;
+        return true;
+    }
+    return template_fail(template, where, "functions and conditions stand for each other more than %d levels deep",
+                         LIMIT_TEMPLATE_NESTING);
+}
+
+static bool resolve_value(struct resolver *resolver, const struct node *value, const struct node **out)
 {
     *out = value;
-    if (value->kind == JSON_STRING && resolver->notes && slice_contains(value->text, SLICE("{{resolve:")))
+    if (value->kind == JSON_STRING && resolver->notes && slice_contains(value->text, SLICE("{{resolve:"))) {
+        if (!resolver_work(resolver, value, value->text.len)) return false;
         note_put(resolver->arena, resolver->notes, value,
                  "'%.*s' is read from elsewhere, which is not known here", SLICE_ARG(value->text));
+    }
     if (value->kind != JSON_OBJECT && value->kind != JSON_ARRAY) return true;
     if (value->kind == JSON_OBJECT && value->first && !value->first->next && is_function(value->first->name))
         return call_function(resolver, value, out);
     return resolve_children(resolver, value, out);
+}
+
+bool resolve(struct resolver *resolver, const struct node *value, const struct node **out)
+{
+    if (!nest(resolver, value)) return false;
+    bool fine = resolve_value(resolver, value, out);
+    resolver->template->nesting--;
+    return fine;
 }
 
 static bool resolve_children(struct resolver *resolver, const struct node *value, const struct node **out)
@@ -143,7 +166,7 @@ static bool ask_for(struct resolver *resolver, const struct node *where, struct 
     struct template *template = resolver->template;
     const struct template_resource *resource = template_find(template, id);
     struct slice value = SLICE_NONE;
-    if (!resolver_work(resolver, where, template->resource_count)) return false;
+    if (!resolver_work(resolver, where, template->resource_count + id.len + attribute.len)) return false;
     if (resolver->is_condition)
         return template_fail(template, where, "a condition can refer to parameters only, and '%.*s' is none",
                              SLICE_ARG(id));
@@ -210,9 +233,10 @@ bool call_get_att(struct resolver *resolver, const struct node *argument, const 
         if (!text_of(resolver, list->first, "Fn::GetAtt", &id) ||
             !text_of(resolver, second, "Fn::GetAtt", &attribute))
             return false;
-        for (second = second->next; second; second = second->next)
-            attribute = arena_printf(resolver->arena, "%.*s.%.*s", SLICE_ARG(attribute),
-                                     SLICE_ARG(second->text));
+        struct buf parts = {0};
+        for (buf_slice(&parts, attribute); (second = second->next);)
+            buf_printf(&parts, ".%.*s", SLICE_ARG(second->text));
+        attribute = arena_take(resolver->arena, &parts);
     }
     if (!attribute.len)
         return template_fail(resolver->template, argument, "Fn::GetAtt takes a resource and an attribute");
@@ -343,6 +367,14 @@ static bool judge_equals(struct resolver *resolver, const struct node *argument,
 
 bool judge(struct resolver *resolver, const struct node *rule, bool *holds)
 {
+    if (!nest(resolver, rule)) return false;
+    bool fine = judge_rule(resolver, rule, holds);
+    resolver->template->nesting--;
+    return fine;
+}
+
+static bool judge_rule(struct resolver *resolver, const struct node *rule, bool *holds)
+{
     const struct node *argument, *made = NULL;
     if (rule->kind == JSON_TRUE || rule->kind == JSON_FALSE) {
         *holds = rule->kind == JSON_TRUE;
@@ -425,6 +457,7 @@ static bool call_function(struct resolver *resolver, const struct node *call, co
         resolver->call = outer;
         return fine;
     }
+    if (!resolver_work(resolver, call, argument->name.len)) return false;
     if (resolver->notes)
         note_put(resolver->arena, resolver->notes, call,
                  "the function %.*s is not known, and its value is left out", SLICE_ARG(argument->name));

@@ -76,9 +76,8 @@ void sam_note(struct sam *sam, const struct node *where, const char *format, ...
 {
     va_list args;
     va_start(args, format);
-    struct slice text = arena_vprintf(sam->arena, format, args);
+    note_put_args(sam->arena, &sam->template->notes, where, format, args);
     va_end(args);
-    note_put(sam->arena, &sam->template->notes, where, "%.*s", SLICE_ARG(text));
 }
 
 struct slice sam_id(struct sam *sam, struct slice first, const char *rest)
@@ -190,7 +189,7 @@ static void put_alias(struct sam *sam, struct sam_function *function)
                       node_member(function->properties, "VersionDescription")));
     struct buf name = {0};
     buf_printf(&name, "%.*sAlias", SLICE_ARG(source->name));
-    for (size_t i = 0; i < alias->text.len; i++) {
+    for (size_t i = 0; i < alias->text.len && i < LIMIT_TEMPLATE_NAME_BYTES; i++) {
         char c = alias->text.data[i];
         bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
         buf_byte(&name, is_letter ? (unsigned char)c : c == '-' ? 'D' : 'U');

@@ -64,9 +64,8 @@ void serverless_note(struct serverless *serverless, const struct node *where, co
 {
     va_list args;
     va_start(args, format);
-    struct slice text = arena_vprintf(serverless->arena, format, args);
+    note_put_args(serverless->arena, &serverless->template->notes, where, format, args);
     va_end(args);
-    note_put(serverless->arena, &serverless->template->notes, where, "%.*s", SLICE_ARG(text));
 }
 
 /* `functions` and `resources` may be lists of objects. */

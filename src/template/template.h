@@ -85,6 +85,7 @@ struct template
     size_t condition_count;
     char *error;
     size_t work; /* of functions, in this call */
+    unsigned nesting; /* of what is being resolved: a condition may stand for another one */
 };
 
 /* Reads a template and checks it: parameters, conditions, references, their order. Keeps the arena, the text and the

@@ -186,11 +186,12 @@ static enum found walk(struct filler *filler, const struct node *where, const st
         if (from->kind == JSON_STRING && !(from = fill(filler, from))) return FAULT;
         const struct node *child = from->first;
         unsigned long long index;
+        size_t passed = 0;
         if (from->kind == JSON_ARRAY && slice_to_u64(name, LIMIT_TEMPLATE_NODES, &index))
-            for (; child && index; index--) child = child->next;
+            for (; child && index; index--, passed++) child = child->next;
         else
-            while (child && !slice_equal(child->name, name)) child = child->next;
-        if (!count(filler, where, 64)) return FAULT;
+            for (; child && !slice_equal(child->name, name); passed++) child = child->next;
+        if (!count(filler, where, 64 + passed)) return FAULT;
         if (!child) return MISSING;
         from = child;
     }

@@ -23,7 +23,7 @@ struct yaml {
     struct reading *reading;
     yaml_parser_t parser;
     struct anchor *anchors; /* newest first: an anchor may be given again */
-    size_t nodes;
+    size_t nodes, looked_at; /* looked_at: anchors, for aliases */
     unsigned depth, deepest;
 };
 
@@ -144,7 +144,11 @@ static struct node *read_alias(struct yaml *yaml, const yaml_event_t *event)
 {
     struct slice name = slice_of((const char *)event->data.alias.anchor);
     const struct anchor *anchor = yaml->anchors;
-    while (anchor && !slice_equal(anchor->name, name)) anchor = anchor->next;
+    for (; anchor && !slice_equal(anchor->name, name); anchor = anchor->next) yaml->looked_at++;
+    if (yaml->looked_at > LIMIT_TEMPLATE_WORK) {
+        fail_at(yaml, event->start_mark, "the template has too many anchors and aliases");
+        return NULL;
+    }
     if (!anchor || !anchor->node) {
         reading_fail(yaml->reading, event->start_mark.line + 1, event->start_mark.column + 1,
                      anchor ? "the alias '*%.*s' stands within what it stands for"
@@ -282,7 +286,8 @@ static struct node *read_object(struct yaml *yaml, yaml_mark_t start)
             return !merged || merge_members(yaml, object, merged) ? object : NULL;
         }
         const struct node *name = read_name(yaml, &event, &is_merge);
-        if (!name || !next_event(yaml, &event)) return NULL;
+        if (!name || !name_check(yaml->reading, name->text, name->line, name->column) || !next_event(yaml, &event))
+            return NULL;
         struct node *value = read_node(yaml, &event);
         if (!value) return NULL;
         if (is_merge) {

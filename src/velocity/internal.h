@@ -37,19 +37,23 @@ struct value *vtl_element(const struct value *list, int64_t number);  /* the sam
 void vtl_put(struct arena *arena, struct value *map, struct slice name, struct value *value);
 void vtl_add(struct arena *arena, struct value *list, struct value *value);
 bool vtl_is_true(const struct value *value); /* all but false and nothing */
-bool vtl_equal(const struct value *a, const struct value *b);
 /* As it stands in the output. */
 void vtl_print(struct buf *out, const struct value *value);
 void vtl_print_json(struct buf *out, const struct value *value);
 struct slice vtl_as_text(struct arena *arena, const struct value *value);
 
-/* What "$.a.b[0]['c'][*]" names in the value; NULL: nothing is there. False: it is no such path. */
-bool vtl_path(struct arena *arena, struct value *from, struct slice path, struct value **out);
-
-/* What a rendering may still make. */
+/* What a rendering may still make, and go through. */
 struct allowance {
-    int64_t bytes, nodes;
+    int64_t bytes, nodes, work;
+    size_t arena_bytes; /* that the arena may have */
 };
+/* False: it was too much. */
+bool vtl_may_go_on(const struct arena *arena, const struct allowance *left);
+bool vtl_equal(const struct value *a, const struct value *b, struct allowance *left);
+
+/* What "$.a.b[0]['c'][*]" names in the value; NULL: nothing is there. False: it is no such path. */
+bool vtl_path(struct arena *arena, struct value *from, struct slice path, struct allowance *left, struct value **out);
+
 /* A copy, so that nothing ever holds itself; NULL: too much. */
 struct value *vtl_copy(struct arena *arena, const struct value *value, struct allowance *left, unsigned depth);
 
@@ -59,6 +63,6 @@ bool vtl_call(struct arena *arena, struct value *self, struct slice name, struct
                 bool active, struct allowance *left, struct value **out);
 /* The same of $util. */
 bool vtl_util_call(struct arena *arena, struct slice name, struct value **arguments, uint32_t count,
-                   struct value **out);
+                   struct allowance *left, struct value **out);
 
 #endif

@@ -66,11 +66,13 @@ static struct slice url_decode(struct arena *arena, struct slice text)
     return utf8_valid(decoded) ? decoded : text;
 }
 
-bool vtl_util_call(struct arena *arena, struct slice name, struct value **arguments, uint32_t count, struct value **out)
+bool vtl_util_call(struct arena *arena, struct slice name, struct value **arguments, uint32_t count,
+                   struct allowance *left, struct value **out)
 {
     if (count != 1) return false;
     struct slice text = vtl_as_text(arena, arguments[0]), result;
     struct buf buf = {0};
+    left->work -= (int64_t)text.len;
     if (slice_equal(name, SLICE("parseJson"))) {
         *out = vtl_of_json(arena, text);
         return true;
@@ -148,6 +150,7 @@ static bool text_call(struct arena *arena, struct slice text, struct slice name,
                       uint32_t count, struct allowance *left, struct value **out)
 {
     struct slice first = count ? vtl_as_text(arena, arguments[0]) : SLICE("");
+    left->work -= (int64_t)(text.len + first.len);
     double from = count ? arguments[0]->number : 0;
     if (slice_equal(name, SLICE("length")) && count == 0) *out = vtl_number(arena, (double)text.len);
     else if (slice_equal(name, SLICE("isEmpty")) && count == 0) *out = vtl_truth(arena, !text.len);
@@ -195,6 +198,7 @@ static bool map_call(struct arena *arena, struct value *map, struct slice name, 
                      uint32_t count, bool active, struct allowance *left, struct value **out)
 {
     struct slice key = count ? vtl_as_text(arena, arguments[0]) : SLICE("");
+    left->work -= map->count + (int64_t)key.len;
     if (slice_equal(name, SLICE("get")) && count == 1) *out = vtl_member(map, key);
     else if (slice_equal(name, SLICE("containsKey")) && count == 1)
         *out = vtl_truth(arena, vtl_member(map, key) != NULL);
@@ -212,14 +216,15 @@ static bool map_call(struct arena *arena, struct value *map, struct slice name, 
 static bool list_call(struct arena *arena, struct value *list, struct slice name, struct value **arguments,
                       uint32_t count, bool active, struct allowance *left, struct value **out)
 {
+    left->work -= list->count;
     if (slice_equal(name, SLICE("get")) && count == 1 && arguments[0]->kind == VALUE_NUMBER)
         *out = arguments[0]->number >= 0 && arguments[0]->number < 1e9
                    ? vtl_element(list, (int64_t)arguments[0]->number)
                    : NULL;
     else if (slice_equal(name, SLICE("contains")) && count == 1) {
         bool found = false;
-        for (struct member *member = list->first; member && !found; member = member->next)
-            found = vtl_equal(member->value, arguments[0]);
+        for (struct member *member = list->first; member && !found && left->work >= 0; member = member->next)
+            found = vtl_equal(member->value, arguments[0], left);
         *out = vtl_truth(arena, found);
     } else if (slice_equal(name, SLICE("add")) && count == 1) {
         struct value *copy = active ? vtl_copy(arena, arguments[0], left, 0) : NULL;
@@ -235,7 +240,7 @@ bool vtl_call(struct arena *arena, struct value *self, struct slice name, struct
 {
     bool holds = self->kind == VALUE_LIST || self->kind == VALUE_MAP;
     *out = NULL;
-    if (slice_equal(name, SLICE("equals")) && count == 1) *out = vtl_truth(arena, vtl_equal(self, arguments[0]));
+    if (slice_equal(name, SLICE("equals")) && count == 1) *out = vtl_truth(arena, vtl_equal(self, arguments[0], left));
     else if (slice_equal(name, SLICE("toString")) && count == 0)
         *out = vtl_text(arena, vtl_as_text(arena, self));
     else if (holds && slice_equal(name, SLICE("size")) && count == 0) *out = vtl_number(arena, self->count);

@@ -45,12 +45,17 @@ static void fail(struct reader *reader, const char *format, ...)
     reader->at = reader->end;
 }
 
+static void check_allowance(struct reader *reader)
+{
+    if (reader->steps < 0 || !vtl_may_go_on(reader->arena, &reader->left))
+        fail(reader, "it does more than a template may");
+}
+
 /* Each thing that is read counts. */
 static bool goes_on(struct reader *reader)
 {
-    if (reader->failed) return false;
-    if (--reader->steps < 0 || reader->left.bytes < 0 || reader->left.nodes < 0)
-        fail(reader, "it does more than a template may");
+    reader->steps--;
+    check_allowance(reader);
     return !reader->failed;
 }
 
@@ -81,7 +86,9 @@ static char peek(const struct reader *reader, size_t ahead)
 
 static void skip_space(struct reader *reader)
 {
+    const char *from = reader->at;
     while (reader->at < reader->end && strchr(" \t\r\n", *reader->at) && *reader->at) reader->at++;
+    reader->steps -= (reader->at - from) / STEP_BYTES;
 }
 
 static bool take(struct reader *reader, const char *text)
@@ -105,6 +112,7 @@ static struct slice take_name(struct reader *reader)
     const char *from = reader->at;
     if (reader->at < reader->end && is_start(*reader->at))
         while (reader->at < reader->end && is_name(*reader->at)) reader->at++;
+    reader->steps -= (reader->at - from) / STEP_BYTES;
     return (struct slice){from, (size_t)(reader->at - from)};
 }
 
@@ -135,6 +143,7 @@ static struct value *input_params(struct reader *reader, struct value **argument
     struct arena *arena = reader->arena;
     struct value *path = object_of(arena, reader->input->path), *query = object_of(arena, reader->input->query),
                  *headers = object_of(arena, reader->input->headers), *found;
+    reader->left.work -= (int64_t)(reader->input->path.len + reader->input->query.len + reader->input->headers.len);
     if (count) {
         struct slice name = vtl_as_text(arena, arguments[0]);
         found = vtl_member(path, name);
@@ -160,7 +169,7 @@ static struct value *input_call(struct reader *reader, struct slice name, struct
         return NULL;
     }
     struct slice path = vtl_as_text(arena, arguments[0]);
-    if (!vtl_path(arena, input_root(reader), path, &found)) {
+    if (!vtl_path(arena, input_root(reader), path, &reader->left, &found)) {
         fail(reader, "$input.%.*s takes a path like $.a.b[0]", SLICE_ARG(name));
         return NULL;
     }
@@ -199,6 +208,7 @@ static bool read_access(struct reader *reader, enum special *special, struct val
 {
     struct value *arguments[ARGUMENTS_MAX], *found = NULL;
     if (!goes_on(reader)) return false;
+    if (*value) reader->left.work -= (*value)->count;
     bool holds = *value && !*special && ((*value)->kind == VALUE_LIST || (*value)->kind == VALUE_MAP);
     if (peek(reader, 0) == '[' && holds) {
         reader->at++;
@@ -220,7 +230,7 @@ static bool read_access(struct reader *reader, enum special *special, struct val
                 : slice_equal(name, SLICE("body")) ? vtl_text(reader->arena, reader->input->body)
                                                    : NULL;
     } else if (*special == SPECIAL_UTIL) {
-        if (!is_call || !vtl_util_call(reader->arena, name, arguments, count, &found))
+        if (!is_call || !vtl_util_call(reader->arena, name, arguments, count, &reader->left, &found))
             fail(reader, "$util has no such method: %.*s", (int)(name.len < 60 ? name.len : 60), name.data);
     } else if (*value && is_call) {
         if (!vtl_call(reader->arena, *value, name, arguments, count, reader->active, &reader->left, &found))
@@ -246,6 +256,7 @@ static struct value *read_reference(struct reader *reader, struct reference *ref
     enum special special = SPECIAL_NONE;
     struct value *value = NULL;
     *reference = (struct reference){.is_known = true};
+    reader->left.work -= reader->variables->count;
     reference->is_quiet = peek(reader, 0) == '!';
     if (reference->is_quiet) reader->at++;
     bool is_formal = peek(reader, 0) == '{';
@@ -314,6 +325,7 @@ static void add_copy(struct reader *reader, struct value *to, struct slice name,
         vtl_put(reader->arena, to, name, copy);
     else
         vtl_add(reader->arena, to, copy);
+    if (to->kind == VALUE_MAP) reader->left.work -= to->count;
 }
 
 /* [a, b] or [1..5] */
@@ -435,8 +447,8 @@ static struct value *calculate(struct reader *reader, enum operator operator, st
     switch (operator) {
     case OR: return vtl_truth(arena, vtl_is_true(a) || vtl_is_true(b));
     case AND: return vtl_truth(arena, vtl_is_true(a) && vtl_is_true(b));
-    case EQUAL: return vtl_truth(arena, vtl_equal(a, b));
-    case UNEQUAL: return vtl_truth(arena, !vtl_equal(a, b));
+    case EQUAL: return vtl_truth(arena, vtl_equal(a, b, &reader->left));
+    case UNEQUAL: return vtl_truth(arena, !vtl_equal(a, b, &reader->left));
     case LESS: return vtl_truth(arena, are_numbers && x < y);
     case MORE: return vtl_truth(arena, are_numbers && x > y);
     case LESS_EQUAL: return vtl_truth(arena, are_numbers && x <= y);
@@ -505,6 +517,7 @@ static void print_reference(struct reader *reader, struct buf *out)
     struct value *value = read_reference(reader, &reference);
     struct buf text = {0};
     if (value && !reader->failed) vtl_print(&text, value);
+    reader->left.work -= (int64_t)text.len; /* also where nothing is printed */
     if (reference.is_known || reference.is_quiet)
         print(reader, out, buf_view(&text));
     else
@@ -562,8 +575,10 @@ static void read_set(struct reader *reader)
             inner = vtl_new(reader->arena, VALUE_MAP);
             vtl_put(reader->arena, to, names[i], inner);
         }
+        reader->left.work -= to->count;
         to = inner;
     }
+    reader->left.work -= to->count;
     if (count == 1)
         vtl_put(reader->arena, to, names[0], value);
     else
@@ -765,13 +780,15 @@ bool velocity_render(struct slice template, const struct velocity_input *input, 
                             .variables = vtl_new(arena, VALUE_MAP),
                             .context = object_of(arena, input->context),
                             .stage_variables = object_of(arena, input->variables),
-                            .left = {LIMIT_VELOCITY_BYTES, LIMIT_VELOCITY_NODES},
+                            .left = {LIMIT_VELOCITY_BYTES, LIMIT_VELOCITY_NODES, LIMIT_VELOCITY_WORK,
+                                     arena->total_bytes + LIMIT_VELOCITY_MEMORY},
                             .steps = LIMIT_VELOCITY_STEPS,
                             .active = true,
                             .error = error,
                             .error_len = error_len};
     enum ended ended = template.len ? read_block(&reader) : ENDED_TEXT;
     if (ended != ENDED_TEXT && !reader.stops) fail(&reader, "there is an #end or #else too many");
+    check_allowance(&reader);
     if (!reader.failed) status_find(reader.context, status);
     return !reader.failed;
 }

@@ -84,6 +84,11 @@ struct value *vtl_element(const struct value *list, int64_t number)
     return NULL;
 }
 
+bool vtl_may_go_on(const struct arena *arena, const struct allowance *left)
+{
+    return left->bytes >= 0 && left->nodes >= 0 && left->work >= 0 && arena->total_bytes <= left->arena_bytes;
+}
+
 struct value *vtl_copy(struct arena *arena, const struct value *value, struct allowance *left, unsigned depth)
 {
     if (--left->nodes < 0 || depth > LIMIT_VELOCITY_DEPTH) return NULL;
@@ -199,24 +204,28 @@ bool vtl_is_true(const struct value *value)
     return value->kind == VALUE_TRUTH ? value->truth : value->kind != VALUE_NONE;
 }
 
-bool vtl_equal(const struct value *a, const struct value *b)
+bool vtl_equal(const struct value *a, const struct value *b, struct allowance *left)
 {
     if (a->kind == VALUE_NUMBER && b->kind == VALUE_NUMBER) return !(a->number < b->number) && !(a->number > b->number);
     if (a->kind == VALUE_TRUTH && b->kind == VALUE_TRUTH) return a->truth == b->truth;
     if (a->kind == VALUE_NONE || b->kind == VALUE_NONE) return a->kind == b->kind;
     struct arena arena = {0};
-    bool equal = slice_equal(vtl_as_text(&arena, a), vtl_as_text(&arena, b));
+    struct slice first = vtl_as_text(&arena, a), second = vtl_as_text(&arena, b);
+    bool equal = slice_equal(first, second);
+    left->work -= (int64_t)(first.len + second.len);
     arena_free(&arena);
     return equal;
 }
 
 /* ---- paths ---- */
 
-static struct value *step(struct arena *arena, struct value *from, struct slice name, bool is_index, bool is_all)
+static struct value *step(struct arena *arena, struct value *from, struct slice name, bool is_index, bool is_all,
+                          struct allowance *left)
 {
     unsigned long long number;
     struct value *list;
     if (!from) return NULL;
+    left->work -= from->count;
     if (is_all) {
         list = vtl_new(arena, VALUE_LIST);
         for (struct member *member = from->first; member; member = member->next) vtl_add(arena, list, member->value);
@@ -228,23 +237,24 @@ static struct value *step(struct arena *arena, struct value *from, struct slice 
 
 /* Behind [*] a step is taken by each. */
 static struct value *step_all(struct arena *arena, struct value *from, struct slice name, bool is_index, bool is_all,
-                              bool is_many)
+                              bool is_many, struct allowance *left)
 {
-    if (!is_many) return step(arena, from, name, is_index, is_all);
+    if (!is_many) return step(arena, from, name, is_index, is_all, left);
     struct value *list = vtl_new(arena, VALUE_LIST);
     for (struct member *member = from ? from->first : NULL; member; member = member->next) {
-        struct value *found = step(arena, member->value, name, is_index, is_all);
+        struct value *found = step(arena, member->value, name, is_index, is_all, left);
+        left->work--;
         if (found) vtl_add(arena, list, found);
     }
     return list;
 }
 
-bool vtl_path(struct arena *arena, struct value *from, struct slice path, struct value **out)
+bool vtl_path(struct arena *arena, struct value *from, struct slice path, struct allowance *left, struct value **out)
 {
     size_t at = 0;
     bool is_many = false;
     if (!path.len || path.data[0] != '$') return false;
-    for (at = 1; at < path.len;) {
+    for (at = 1; at < path.len && vtl_may_go_on(arena, left);) {
         bool is_index = false, is_all = false;
         size_t start, end;
         if (path.data[at] == '.') {
@@ -266,7 +276,8 @@ bool vtl_path(struct arena *arena, struct value *from, struct slice path, struct
             return false;
         }
         if (end == start) return false;
-        from = step_all(arena, from, (struct slice){path.data + start, end - start}, is_index, is_all, is_many);
+        from = step_all(arena, from, (struct slice){path.data + start, end - start}, is_index, is_all, is_many,
+                        left);
         is_many = is_many || is_all;
     }
     *out = from;

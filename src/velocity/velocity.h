@@ -8,7 +8,8 @@
  *
  * A variable that was never set prints as it is written; a property that is not there prints nothing.
  *
- * Every template ends: its steps, its output, its depth and the rounds of a loop are bounded (base/limits.h). */
+ * Every template ends: its steps, what each of them goes through, its memory, its output, its depth and the rounds of a
+ * loop are bounded (base/limits.h). */
 #ifndef VELOCITY_VELOCITY_H
 #define VELOCITY_VELOCITY_H
 

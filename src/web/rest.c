@@ -339,6 +339,8 @@ static bool wants_page(const struct http_exchange *exchange)
 
 bool web_is_link_to_console(const struct web *web, const struct http_exchange *exchange)
 {
+    struct rest_head head = web_head_of(exchange);
+    if (web->gateway && gateway_target(&head).door) return false; /* at the host of a function or an API */
     bool is_page = wants_page(exchange) || slice_equal(exchange->path, SLICE("/console")) ||
                    slice_equal(exchange->path, SLICE("/console/"));
     return web->console && is_page && exchange->method == HTTP_GET &&

@@ -98,6 +98,19 @@ def test_a_page_changes_nothing_by_get(server):
         assert wire.request("GET", "/v1/counters/drained").json == before
 
 
+@pytest.mark.parametrize("path", ["/", "/?all=1", "/console", "/console/"])
+def test_a_link_opens_the_console_and_nothing_else(server, path):
+    """At the host of an API the same paths are the API's, and who follows the link does what it does."""
+    api = {"routes": {"$default": {"dynamodb": "ListTables", "response": "done"}}}
+    assert send(server, "PUT", "/v1/routes/linked", {}, json.dumps(api).encode()).status in (200, 201)
+    link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document",
+            "Accept": "text/html"}
+    assert send(server, "GET", path, link).status in (200, 302)
+    for host in ("linked.execute-api.localhost", "any.lambda-url.localhost"):
+        assert is_refused(send(server, "GET", path, {"Host": host, **link}))
+    assert send(server, "GET", path, {"Host": "linked.execute-api.localhost"}).body == b"done"
+
+
 def test_a_page_plants_no_function(server):
     """Neither by Lambda's API nor by the tables in which functions are kept."""
     code = archive({"lambda_function.py": "def lambda_handler(event, context):\n    return 1\n"})

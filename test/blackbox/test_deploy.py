@@ -13,7 +13,7 @@ import urllib.request
 import zipfile
 
 import pytest
-from cli import items, output, quipu, start
+from cli import items, on_terminal, output, quipu, start
 from support.engines import ENGINES, server_on
 from support.process import BINARY, Quipu, clean_environment
 
@@ -699,6 +699,39 @@ def test_methods_of_a_rest_api(on, app, stack):
     assert url.endswith("/first/") and fetch(url + "users/7") == "/users/{id}"
     assert "Nothing to do." in deploy(app, stack, on=on).stderr
     output("deploy", "--delete", stack, "--delete-data", on=on)
+
+
+def test_names_with_control_characters_reach_no_terminal(on, app, stack):
+    """They could hide what a template makes: a plan is read before it is done."""
+    (app / "template.yaml").write_text("""
+Resources:
+  "Lost\\e[2J\\nSame": {Type: "AWS::X\\e[8m::Y"}
+  "Made\\e[8m":
+    Type: AWS::DynamoDB::Table
+    Properties:
+      TableName: !Sub "${AWS::StackName}-made"
+      KeySchema: [{AttributeName: id, KeyType: HASH}]
+      AttributeDefinitions: [{AttributeName: id, AttributeType: S}]
+      BillingMode: PAY_PER_REQUEST
+Outputs: {"Out\\e[8m": {Value: "v\\e[8m"}}
+"Foo\\e[8m": 1
+""")
+    arguments = ("deploy", str(app / "template.yaml"), "--stack", stack)
+    for more in (["--plan"], []):
+        status, shown = on_terminal(*arguments, *more, on=on)
+        assert "\x1b[8m" not in shown and "\x1b[2J" not in shown and "\nSame" not in shown
+        assert (status, "Lost\\x1b[2J\\nSame" in shown) == (0, True), shown
+    assert "Out\\x1b[8m = v\\x1b[8m" in shown
+    assert quipu(*arguments, on=on).stdout == "Out\x1b[8m = v\x1b[8m\n"  # for whoever is no person
+
+
+def test_a_long_attribute_takes_no_more_memory_than_it_is_long(on, app):
+    many = {"Fn::GetAtt": ["A", "b"] + ["c"] * 100_000}
+    resources = {"A": {"Type": "AWS::X::Y"}, "B": {"Type": "AWS::X::Y", "Properties": {"P": many}}}
+    (app / "template.yaml").write_text(json.dumps({"Resources": resources}))
+    done = subprocess.run(["prlimit", "--as=2000000000", BINARY, "deploy", str(app / "template.yaml"), "--plan"],
+                          env=clean_environment({"QUIPU_ON": on}), capture_output=True, text=True, timeout=180)
+    assert (done.returncode, "Nothing to do." in done.stdout) == (0, True), done.stderr
 
 
 # ---- other engines ----

@@ -104,6 +104,20 @@ def test_a_url_is_made_shown_changed_listed_and_deleted(client, function):
     assert client.list_function_url_configs(FunctionName=function)["FunctionUrlConfigs"] == []
 
 
+def test_bytes_that_are_no_utf_8_are_text_in_the_event(server, client, function):
+    """Or the function's process could not read it."""
+    client.create_function_url_config(FunctionName=function, AuthType="AWS_IAM")
+    signed = "AWS4-HMAC-SHA256 Credential=k\xff/20260101/us-east-1/lambda/aws4_request, SignedHeaders=a, Signature=b"
+    headers = {"Authorization": signed, "X-A": "\xff", "User-Agent": "\xff", "Cookie": "\xff=1"}
+    event = event_of(server, "GET", f"/_url/{function}/%ff?%ff=%ff",
+                     host="localhost:\xff", headers=headers)
+    context = event["requestContext"]
+    assert context["authorizer"]["iam"]["accessKey"] == "k\xff"
+    assert (event["headers"]["x-forwarded-port"], context["domainName"]) == ("\xff", "localhost")
+    assert (event["headers"]["x-a"], context["http"]["userAgent"], event["cookies"]) == ("\xff", "\xff", ["\xff=1"])
+    assert event["rawPath"] == "/%ff"
+
+
 def test_an_alias_has_a_url_of_its_own(server, client, function):
     version = client.publish_version(FunctionName=function)["Version"]
     assert error_of(client.create_function_url_config, FunctionName=function, AuthType="NONE",

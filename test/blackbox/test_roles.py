@@ -159,12 +159,35 @@ def test_patterns_by_role(server):
 @pytest.mark.parametrize("then", ["some-function", "https://example.com/hook", {"function": "f"}, {"url": "http://a/"},
                                   ["f"], [{"call": "POST /v1/counters/c"}, "f"],
                                   {"call": "PUT /v1/jobs/j", "body": {"total": 1, "then": "f"}},
+                                  {"call": "PUT /v1/jobs/j", "body": {"total": 1, "each": "f"}},
+                                  {"call": "PUT /v1/work/q", "body": {"each": {"url": "http://a/"}}},
+                                  {"call": "PUT /v1/logs/l/consumers/c", "body": {"function": "f"}},
                                   {"call": "POST /v1/history/" + OWN, "body": {}},
                                   {"call": "POST /v1/{state}/" + OWN, "body": {}}])
 def test_data_reacts_with_patterns_only(server, then):
     reply = rest(server, "data", "PUT", "/v1/jobs/planted", {"total": 1, "then": then})
     assert (reply.status, reply.json["error"]) == (403, "access-denied")
     assert rest(server, "admin", "GET", "/v1/jobs/planted").status == 404
+
+
+@pytest.mark.parametrize("table", [OWN, "arn:aws:dynamodb:us-east-1:000000000000:table/" + OWN])
+def test_no_job_reads_the_servers_tables(server, table):
+    """Each item would be told to a call of the key's choice: the secrets of functions."""
+    each = {"call": "POST /v1/logs/stolen", "body": {"events": ["{item}"]}}
+    job = {"each": each, "from": {"table": table, "scan": {}}}
+    reply = rest(server, "data", "PUT", "/v1/jobs/reader", job)
+    assert (reply.status, reply.json["error"]) == (403, "access-denied")
+    body = json.dumps(job).replace("quipu", "\\u0071uipu").encode()
+    assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 403
+    assert rest(server, "admin", "GET", "/v1/jobs/reader").status == 404
+    for twice in ('"table":"things","scan":{}', '"scan":{},"table":"things"'):
+        body = f'{{"each":{json.dumps(each)},"from":{{{twice},"table":"{table}"}}}}'.encode()
+        assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 400
+    twice = '"table":"things","scan":{},"scan":{"TableName":"%s"}' % table
+    body = f'{{"each":{json.dumps(each)},"from":{{{twice}}}}}'.encode()
+    assert rest(server, "data", "PUT", "/v1/jobs/reader", body).status == 400
+    fair = {"each": each, "from": {"table": "things", "scan": {}}}
+    assert rest(server, "data", "PUT", "/v1/jobs/fair", fair).status in (200, 201)
 
 
 def test_a_then_with_escapes_is_seen(server):

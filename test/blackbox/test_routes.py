@@ -118,6 +118,10 @@ def test_errors_cors_and_signatures(server, api):
     ({"routes": {"GET /": to(payload="3.0")}}, "1.0 or 2.0"), ({"routes": {"GET /": to(color="red")}}, "'color'"),
     ({"routes": {"GET /": {"dynamodb": "Nothing"}}}, "no operation"),
     ({"routes": {"GET /": {"dynamodb": "GetItem", "responses": [{"pattern": "("}]}}}, "a pattern"),
+    # Compiled within another pair of parentheses and braces, the first would take 3 GB.
+    ({"routes": {"GET /": {"dynamodb": "GetItem", "responses": [{"pattern": "((.{255}){255})"}]}}}, "a pattern"),
+    ({"routes": {"GET /": {"dynamodb": "GetItem", "responses": [{"pattern": "(" * 12 + "." + "+)" * 12}]}}},
+     "a pattern"),
     ({"routes": {"GET /": to(dynamodb="GetItem")}}, "one of them"),
     ({"routes": []}, "an object"), ({"words": {}}, "no 'words'"), ({"stage": "a/b"}, "stage"),
     ({"cors": {"AllowOrigins": ["a\r\nb"]}}, "AllowOrigins"), ({"stageVariables": {"a": 1}}, "stageVariables")])

@@ -104,8 +104,24 @@ TEST(pack_patterns_fit_whole_names)
         {"**/x/**", "x/y", true},
         {"{a,b/**}.{js,ts}", "b/c.ts", true},
     };
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
-        CHECK(pack_fits(slice_of(cases[i].pattern), slice_of(cases[i].name)) == cases[i].fits);
+    bool is_endless;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        CHECK(pack_fits(slice_of(cases[i].pattern), slice_of(cases[i].name), &is_endless) == cases[i].fits);
+        CHECK(!is_endless);
+    }
+}
+
+TEST(pack_patterns_have_an_end)
+{
+    struct slice name = SLICE("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+    bool is_endless;
+    CHECK(!pack_fits(SLICE("*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*a*ab"), name, &is_endless));
+    CHECK(is_endless);
+    struct buf stars = {0};
+    for (int i = 0; i < 1000000; i++) buf_byte(&stars, '*');
+    CHECK(!pack_fits(buf_view(&stars), name, &is_endless));
+    CHECK(is_endless);
+    buf_free(&stars);
 }
 
 /* Lists that are cut off, or whose numbers lead elsewhere: nothing is said of them. */

@@ -358,6 +358,39 @@ TEST(client_tells_nobody_there_from_lost_connections)
     client_close(client);
 }
 
+/* Takes one connection, and tells a reply whose trailer is far longer than any. */
+static void *say_trailer(void *argument)
+{
+    char text[4096];
+    int fd = accept(*(int *)argument, NULL, NULL);
+    ensure(read(fd, text, sizeof text) > 0);
+    struct buf out = {0};
+    buf_text(&out, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n");
+    for (int i = 0; i < 100000; i++) buf_printf(&out, "X-%d: and so on\r\n", i);
+    buf_text(&out, "\r\n");
+    ssize_t sent = 0;
+    for (size_t at = 0; at < out.len && sent >= 0; at += (size_t)(sent > 0 ? sent : 0))
+        sent = send(fd, out.data + at, out.len - at, MSG_NOSIGNAL);
+    close(fd);
+    buf_free(&out);
+    return NULL;
+}
+
+TEST(client_bounds_the_headers_behind_a_body)
+{
+    struct made made;
+    char url[64];
+    pthread_t thread;
+    struct client *client = opened(1);
+    int fd = socket_make(true, url, sizeof url);
+    pthread_create(&thread, NULL, say_trailer, &fd);
+    make(&made, "POST", url);
+    expect_failure(client, &made, CLIENT_REFUSED, "the reply is too long");
+    pthread_join(thread, NULL);
+    close(fd);
+    client_close(client);
+}
+
 /* ---- the end ---- */
 
 static struct client *closing;

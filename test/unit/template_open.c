@@ -164,6 +164,27 @@ TEST(templates_that_are_none)
     fixture_end();
 }
 
+/* Each of the conditions is nested as deep as it may be, and stands for the next one. */
+TEST(conditions_that_stand_for_each_other_have_an_end)
+{
+    struct buf text = {0};
+    buf_text(&text, "{\"Resources\":{\"A\":{\"Type\":\"T\",\"Condition\":\"C0\"}},\"Conditions\":{");
+    for (int i = 0; i < 1500; i++) {
+        buf_printf(&text, "\"C%d\":", i);
+        for (int k = 0; k < 80; k++) buf_text(&text, "{\"Fn::Not\":[");
+        buf_printf(&text, "{\"Condition\":\"C%d\"}", i + 1);
+        for (int k = 0; k < 80; k++) buf_text(&text, "]}");
+        buf_byte(&text, ',');
+    }
+    buf_text(&text, "\"C1500\":{\"Fn::Equals\":[1,1]}}}");
+    buf_byte(&text, 0);
+    struct slice told = fixture_open(text.data);
+    if (!slice_contains(told, SLICE("functions and conditions stand for each other more than 1000 levels deep")))
+        test_failed(__FILE__, __LINE__, "told '%.*s'", SLICE_ARG(told));
+    buf_free(&text);
+    fixture_end();
+}
+
 /* A short text that stands for gigabytes. */
 TEST(functions_have_an_end)
 {
@@ -177,4 +198,26 @@ TEST(functions_have_an_end)
     CHECK(slice_contains(fixture_open(text.data), SLICE("the functions of the template make too much text")));
     buf_free(&text);
     fixture_end();
+}
+
+/* One long text, and two thousand aliases: each makes a copy of it. */
+TEST(functions_of_a_long_text_have_an_end)
+{
+    static const char *const before[] = {"!GetAtt [A, \"", "!ImportValue \"", "!GetAZs \"", "\"{{resolve:", "!Sub \""};
+    static const char *const after[] = {"\"]", "\"", "\"", "}}\"", "\""};
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++) {
+        struct buf text = {0};
+        buf_printf(&text, "Resources:\n  A: {Type: T}\n  B: {Type: T, Properties: {v: [&a %s", before[i]);
+        for (int k = 0; k < 100000; k++) buf_byte(&text, 'x');
+        buf_slice(&text, slice_of(after[i]));
+        for (int k = 0; k < 2000; k++) buf_text(&text, ", *a");
+        buf_text(&text, "]}}\n");
+        buf_byte(&text, 0);
+        struct slice told = fixture_open(text.data);
+        if (!slice_contains(told, SLICE("the functions of the template make too much text")))
+            test_failed(__FILE__, __LINE__, "%s: told '%.*s'", before[i], (int)(told.len < 300 ? told.len : 300),
+                        told.data);
+        buf_free(&text);
+        fixture_end();
+    }
 }

@@ -137,6 +137,42 @@ TEST(read_aliases_count_as_what_they_stand_for)
     finish();
 }
 
+/* Translations make other names of it, for each alias of what has it. */
+TEST(read_names_are_bounded)
+{
+    struct buf yaml = {0}, json = {0};
+    buf_text(&yaml, "a:\n  ? ");
+    buf_text(&json, "{\"a\":\n{\"");
+    for (int i = 0; i < LIMIT_TEMPLATE_NAME_BYTES; i++) {
+        buf_byte(&yaml, 'x');
+        buf_byte(&json, 'x');
+    }
+    size_t yaml_len = yaml.len, json_len = json.len;
+    buf_text(&yaml, "\n  : 1\n");
+    buf_text(&json, "\":1}}");
+    CHECK(slice_starts(tree_of_slice(buf_view(&yaml)), SLICE("{\"a\":{\"xxx")));
+    CHECK(slice_starts(tree_of_slice(buf_view(&json)), SLICE("{\"a\":{\"xxx")));
+    yaml.len = yaml_len;
+    json.len = json_len;
+    buf_text(&yaml, "x\n  : 1\n");
+    buf_text(&json, "x\":1}}");
+    CHECK_TEXT(tree_of_slice(buf_view(&yaml)), "t.yaml:2:5: a name has more than 4096 bytes");
+    CHECK(slice_contains(tree_of_slice(buf_view(&json)), SLICE(": a name has more than 4096 bytes")));
+    buf_free(&yaml);
+    buf_free(&json);
+    finish();
+}
+
+TEST(read_aliases_are_not_looked_for_without_end)
+{
+    struct buf text = {0};
+    for (int i = 0; i < 20000; i++) buf_printf(&text, "- &a%d 1\n", i);
+    for (int i = 0; i < 20000; i++) buf_text(&text, "- *a0\n");
+    CHECK(slice_contains(tree_of_slice(buf_view(&text)), SLICE("the template has too many anchors and aliases")));
+    buf_free(&text);
+    finish();
+}
+
 TEST(read_depth_is_bounded_also_through_aliases)
 {
     struct buf text = {0};

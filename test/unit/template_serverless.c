@@ -71,6 +71,15 @@ TEST(variables_have_an_end)
     }
     buf_byte(&text, 0);
     CHECK(slice_contains(fixture_open(text.data), SLICE("the variables stand for too much text")));
+    /* Little of a long list, again and again. */
+    text.len = 0;
+    buf_text(&text, "service: s\nprovider: {name: aws}\ncustom:\n  l: [0");
+    for (int i = 1; i < 100000; i++) buf_text(&text, ",0");
+    buf_text(&text, "]\n  x: [0");
+    for (int i = 0; i < 2000; i++) buf_text(&text, ",'${self:custom.l.99999}'");
+    buf_text(&text, "]\n");
+    buf_byte(&text, 0);
+    CHECK(slice_contains(fixture_open(text.data), SLICE("the variables stand for too much text")));
     buf_free(&text);
     fixture_end();
 }

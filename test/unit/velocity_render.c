@@ -131,6 +131,41 @@ TEST(velocity_templates_end)
     buf_free(&deep);
 }
 
+/* A few steps can go through a large body, or make values of it, again and again. */
+TEST(velocity_templates_do_little_with_a_large_body)
+{
+    static const char *const templates[] = {
+        "#foreach($i in [1..1000])$util.parseJson($input.body).size()#end",
+        "#foreach($i in [1..1000])$input.path('$[*]').size()#end",
+        "#set($l = $input.path('$'))#foreach($i in [1..1000])#foreach($j in [1..9])$l.contains('x')#end#end",
+        "#set($l = $input.path('$'))#foreach($i in [1..1000])#foreach($j in [1..9])$l.get(99999)#end#end",
+        "#set($l = $input.path('$'))#foreach($i in [1..1000])#foreach($j in [1..9])#if($l == $l)#end#end#end",
+        "#set($l = $input.path('$'))#foreach($i in [1..1000])#foreach($j in [1..9])#if(false)$l#end#end#end",
+        "#set($l = $input.path('$'))#foreach($i in [1..1000])$input.body.startsWith($l)#end",
+        "#foreach($i in [1..1000])#foreach($j in [1..9])$input.params('id')#end#end",
+        "$input.path('$[*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*][*]').size()",
+    };
+    struct buf body = {0};
+    buf_text(&body, "[0");
+    for (int i = 1; i < 100000; i++) buf_text(&body, ",0");
+    buf_byte(&body, ']');
+    struct velocity_input input = {.body = buf_view(&body)};
+    input.headers = input.query = input.path = input.body;
+    for (size_t i = 0; i < sizeof templates / sizeof *templates; i++) {
+        struct arena arena = {0};
+        struct buf out = {0};
+        char error[300] = "";
+        int status = 200;
+        CHECK(!velocity_render(slice_of(templates[i]), &input, &arena, &out, &status, error, sizeof error));
+        if (!strstr(error, "more than a template may"))
+            test_failed(__FILE__, __LINE__, "%s: told '%s'", templates[i], error);
+        CHECK(arena.total_bytes < 2 * LIMIT_VELOCITY_MEMORY);
+        arena_free(&arena);
+        buf_free(&out);
+    }
+    buf_free(&body);
+}
+
 TEST(velocity_may_choose_the_status)
 {
     struct buf out = {0};
