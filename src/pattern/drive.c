@@ -209,6 +209,7 @@ struct slice drive_members(struct flow *flow, const struct drive_thing *thing, s
     for (size_t i = 0; item.data && i < thing->kind->count; i++) {
         const struct drive_setting *setting = &thing->kind->settings[i];
         struct slice text = item_text(flow->arena, item, setting->name);
+        if (setting->type == FIELD_THEN) text = flow_then_shown(flow, text);
         if (!item_has(flow->arena, item, setting->name)) continue;
         flow_put(flow, &out, ",%s:", slice_of(setting->name));
         if (setting->type == FIELD_THEN && text.len && text.data[0] != '{')

@@ -514,9 +514,14 @@ struct slice flow_then(const struct flow *flow, unsigned field)
     return value.data && raw_kind(value) == JSON_STRING ? raw_text(flow->arena, value) : value;
 }
 
+struct slice flow_then_shown(struct flow *flow, struct slice then)
+{
+    return flow->request->role == ROLE_ADMIN ? then : pattern_then_shown(then, flow->arena);
+}
+
 struct slice flow_then_member(struct flow *flow, struct slice item)
 {
-    struct slice then = item_text(flow->arena, item, "then");
+    struct slice then = flow_then_shown(flow, item_text(flow->arena, item, "then"));
     bool is_json = then.len && (then.data[0] == '{' || then.data[0] == '[');
     return flow_compose(flow, is_json ? ",'then':%r" : "%[,'then':%s%]", then);
 }

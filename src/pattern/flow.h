@@ -192,7 +192,9 @@ void flow_with(struct flow *flow, struct field_value *fields);
  * SLICE_NONE where it was not given, as flow_text is. */
 struct slice flow_then(const struct flow *flow, unsigned field);
 
-/* The member ",'then':..." of an answer, as it was sent; empty where the item has none. */
+/* A target or a `then` as it is stored, as far as who asks may see it. */
+struct slice flow_then_shown(struct flow *flow, struct slice then);
+/* The member ",'then':..." of an answer, likewise; empty where the item has none. */
 struct slice flow_then_member(struct flow *flow, struct slice item);
 
 /* The last call's condition did not hold. */

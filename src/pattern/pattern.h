@@ -141,6 +141,8 @@ struct pattern_target {
  * phrase behind "then". */
 const char *pattern_then_read(struct slice then, struct arena *arena,
                               struct pattern_target targets[PATTERN_TARGETS], unsigned *count);
+/* The same text without secrets: who may use patterns may not sign in their name. */
+struct slice pattern_then_shown(struct slice then, struct arena *arena);
 /* As functions are called (func_call.function). */
 struct slice pattern_target_text(const struct pattern_target *target, struct arena *arena);
 bool pattern_target_is_for(const struct pattern_target *target, struct slice state, struct arena *arena);

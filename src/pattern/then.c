@@ -192,6 +192,35 @@ const char *pattern_then_read(struct slice then, struct arena *arena,
     return fault;
 }
 
+/* Calls of patterns may have a `then` in their bodies, and those again. */
+static void put_without_secrets(struct buf *out, struct arena *arena, struct slice value, unsigned depth)
+{
+    struct slice name, member;
+    bool is_object = raw_kind(value) == JSON_OBJECT;
+    if ((!is_object && raw_kind(value) != JSON_ARRAY) || depth > LIMIT_NESTING) {
+        buf_slice(out, depth > LIMIT_NESTING ? SLICE("null") : value);
+        return;
+    }
+    buf_byte(out, is_object ? '{' : '[');
+    struct raw_look look;
+    raw_look_begin(&look, arena, value);
+    while (raw_look_next(&look, &name, &member)) {
+        if (is_object && slice_equal(name, SLICE("secret"))) continue;
+        compose(out, "%,");
+        if (is_object) compose(out, "%s:", name);
+        put_without_secrets(out, arena, member, depth + 1);
+    }
+    buf_byte(out, is_object ? '}' : ']');
+}
+
+struct slice pattern_then_shown(struct slice then, struct arena *arena)
+{
+    struct buf out = {0};
+    if (!then.len || (then.data[0] != '{' && then.data[0] != '[')) return then;
+    put_without_secrets(&out, arena, then, 0);
+    return arena_take(arena, &out);
+}
+
 struct slice pattern_target_text(const struct pattern_target *target, struct arena *arena)
 {
     bool is_url = target->url.len;

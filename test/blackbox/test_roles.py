@@ -211,6 +211,26 @@ def test_no_history_of_the_servers_tables(server, path):
         assert rest(server, "data", "PUT", "/v1/history/" + table, {}).status == 403
 
 
+def test_secrets_are_for_admins(server):
+    """Who knows the secret of a webhook can call it in the server's name."""
+    hook = {"url": "http://127.0.0.1:9/hook", "secret": "s3cret"}
+    inner = {"call": "PUT /v1/jobs/later", "body": {"total": 1, "then": hook}}
+    job = {"total": 2, "then": [hook, inner, "f"], "each": hook, "paused": True}
+    assert rest(server, "admin", "PUT", "/v1/jobs/hooked", job).status in (200, 201)
+    assert rest(server, "admin", "PUT", "/v1/work/hooked", {"each": hook, "paused": True}).status in (200, 201)
+    shown = rest(server, "admin", "GET", "/v1/jobs/hooked").json
+    assert (shown["then"], shown["each"]) == ([hook, inner, "f"], hook)
+    paths = ("/v1/jobs/hooked", "/v1/work/hooked", "/v1/drives", "/v1/jobs")
+    for role in ("data", "read"):
+        for path in paths:
+            reply = rest(server, role, "GET", path)
+            assert reply.status == 200 and b"s3cret" not in reply.body, (role, path)
+        shown = rest(server, role, "GET", "/v1/jobs/hooked").json
+        bare = {"url": hook["url"]}
+        inner_bare = {"call": inner["call"], "body": {"total": 1, "then": bare}}
+        assert (shown["then"], shown["each"]) == ([bare, inner_bare, "f"], bare)
+
+
 def test_hooks_ask_for_a_signature(server):
     for path in ("/_quipu/clock", "/_quipu/idle", "/_quipu/nothing"):
         reply = rest(server, None, "POST", path, {})
