@@ -131,7 +131,7 @@ def test_polls_are_woken_by_plain_writes(server):
                                               "Content-Type": "application/x-amz-json-1.0"})
     urllib.request.urlopen(request, timeout=120).read()
     assert status_of(polls[0]) == 200
-    assert metrics(server)["quipu_flows_waiting"] == 1
+    await_waiting(server, 1)
     polls[1].close()
 
 
