@@ -154,6 +154,24 @@ bool func_tables_mend(struct func *func)
            (!misses_queues || queues_make(func));
 }
 
+struct mending {
+    struct func *func;
+    bool is_mended;
+};
+
+static void mend_tables(void *argument)
+{
+    struct mending *mending = argument;
+    mending->is_mended = func_tables_mend(mending->func);
+}
+
+bool func_tables_mend_in_task(struct func *func)
+{
+    struct mending mending = {.func = func};
+    task_outside(mend_tables, &mending);
+    return mending.is_mended;
+}
+
 bool func_has_transactions(const struct func *func)
 {
     return dynamo_kind_ask(func->options.dynamo) != DYNAMO_KIND_ALTERNATOR;

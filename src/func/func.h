@@ -237,6 +237,8 @@ bool destination_put(struct func *func, struct slice destination, struct slice d
  * queues that somebody has deleted under the server are made anew. True: one was, and the commit may be tried again.
  * Asks the door. */
 bool func_tables_mend(struct func *func);
+/* The same in a task. */
+bool func_tables_mend_in_task(struct func *func);
 /* NULL when the text names a destination that can be used here; else a sentence why not. Asks the door, and
  * makes the table of queues when one is named for the first time. */
 const char *destination_fault(struct func *func, struct slice destination);

@@ -119,17 +119,6 @@ static int64_t call_bury(struct async_call *call)
 
 static int64_t call_rejected(struct async_call *call, const char *type, struct slice reason);
 
-struct mending {
-    struct func *func;
-    bool is_mended;
-};
-
-static void mend_tables(void *argument)
-{
-    struct mending *mending = argument;
-    mending->is_mended = func_tables_mend(mending->func);
-}
-
 /* Ends it with its outcome, and repeats that until it is decided or the queue ends. What cannot be told is left out;
  * effects that are refused are the function's error. */
 static int64_t call_commit(struct async_call *call, struct slice effects, unsigned effect_count,
@@ -153,7 +142,7 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
                                  .in_order = true};
     if (!function_name_parse(call->function, &name, &qualifier)) name = call->function;
     if (effects.len) commit.cause = cause_add(call->arena, call->cause, name);
-    struct mending mending = {.func = queue->func};
+    bool is_mended = false; /* the table of queues, which somebody had deleted */
     for (;;) {
         struct task_commit_reply reply = task_commit(&commit);
         if (reply.end == COMMIT_DONE) {
@@ -165,9 +154,9 @@ static int64_t call_commit(struct async_call *call, struct slice effects, unsign
             if (told.len) func_queue_wake(queue->func); /* it may have gone into this very queue */
             return QUEUE_OVER;
         }
-        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !mending.is_mended) {
-            task_outside(mend_tables, &mending); /* where somebody has deleted that of queues */
-            if (mending.is_mended) continue;
+        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !is_mended) {
+            is_mended = func_tables_mend_in_task(queue->func);
+            if (is_mended) continue;
         }
         struct slice why = arena_printf(call->arena, "%.*s: %.*s", SLICE_ARG(reply.error),
                                         SLICE_ARG(reply.message));

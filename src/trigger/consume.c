@@ -359,7 +359,7 @@ struct consumer *consumer_open(struct trigger *trigger)
     const struct environment world = {.func = options->func,
                                       .invoke = func_invoke,
                                       .destination = destination_put,
-                                      .mend_tables = func_tables_mend,
+                                      .mend_tables = func_tables_mend_in_task,
                                       .wake_queue = func_queue_wake,
                                       .allows_loops = func_allows_loops,
                                       .log_to = func_log,

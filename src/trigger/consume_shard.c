@@ -330,33 +330,23 @@ static bool commit_pause(struct shard *shard, uint32_t failures, int64_t share)
     return commit_may_go_on(shard);
 }
 
-struct mending {
-    const struct environment *world;
-    bool is_mended;
-};
-
-static void mend_tables(void *argument)
-{
-    struct mending *mending = argument;
-    mending->is_mended = mending->world->mend_tables(mending->world->func);
-}
-
 enum decided { DECIDED, DECIDED_BY_OTHERS, DECIDED_NOT };
 
 /* Writes it until it is known what has become of it. DECIDED_NOT: it cannot be, *why. */
 static enum decided decide(struct shard *shard, const struct task_commit *write, const char **why)
 {
     struct arena *arena = task_arena();
-    struct mending mending = {.world = &shard->reader->consumer->world};
+    const struct environment *world = &shard->reader->consumer->world;
+    bool is_mended = false; /* a table of queues or calls, which somebody had deleted */
     for (uint32_t failures = 1;; failures++) {
         struct task_commit_reply reply = task_commit(write);
         struct position now = {0};
         struct slice id;
         if (!shard_is_held(shard)) return DECIDED_BY_OTHERS;
         if (reply.end == COMMIT_DONE) return DECIDED;
-        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !mending.is_mended) {
-            task_outside(mend_tables, &mending); /* where somebody has deleted those of queues and calls */
-            if (mending.is_mended) continue;
+        if (reply.end == COMMIT_REFUSED && reply.fault == DYNAMO_MISSING && !is_mended) {
+            is_mended = world->mend_tables(world->func);
+            if (is_mended) continue;
         }
         if (reply.end == COMMIT_REFUSED) {
             bool is_among = reply.number && reply.part != COMMIT_ANCHOR;

@@ -20,9 +20,8 @@ static struct agenda_entry *entry_find(struct schedules *schedules, struct slice
                                        bool is_made)
 {
     struct ring *bucket = &schedules->by_name[(hash_bytes(group) * 31 + hash_bytes(name)) % SCHEDULE_BUCKETS];
-    ring_each(struct agenda_entry, known, by_name,
-              bucket) if (slice_equal(agenda_group(known), group) &&
-                          slice_equal(agenda_name(known), name)) return known;
+    ring_each (struct agenda_entry, known, by_name, bucket)
+        if (slice_equal(agenda_group(known), group) && slice_equal(agenda_name(known), name)) return known;
     if (!is_made) return NULL;
     struct agenda_entry *entry = must_zero(1, sizeof *entry + group.len + name.len);
     entry->schedules = schedules;
@@ -138,9 +137,8 @@ bool schedules_read(struct schedules *schedules)
     if (walk.fault != DYNAMO_FINE) return walk.fault == DYNAMO_MISSING;
     schedules->table_is_there = true;
     for (unsigned i = 0; i < SCHEDULE_BUCKETS; i++)
-        ring_each(struct agenda_entry, entry, by_name,
-                  &schedules->by_name[i]) if (entry->round < round && !entry->is_in_hand)
-            entry_due(entry, HEAP_NEVER);
+        ring_each (struct agenda_entry, entry, by_name, &schedules->by_name[i])
+            if (entry->round < round && !entry->is_in_hand) entry_due(entry, HEAP_NEVER);
     return true;
 }
 
@@ -258,7 +256,7 @@ void schedules_close(struct schedules *schedules)
     if (schedules->has_thread) pthread_join(schedules->thread, NULL);
     task_host_free(schedules->host);
     for (unsigned i = 0; i < SCHEDULE_BUCKETS; i++)
-        ring_each(struct agenda_entry, entry, by_name, &schedules->by_name[i]) free(entry);
+        ring_each (struct agenda_entry, entry, by_name, &schedules->by_name[i]) free(entry);
     heap_free(&schedules->due);
     arena_free(&schedules->arena);
     free(schedules);
@@ -275,7 +273,7 @@ bool schedules_are_idle(struct schedules *schedules)
 struct schedules *schedules_open(struct trigger *trigger, char *error, size_t error_len)
 {
     static const struct schedule_doors doors = {func_resolve,    func_queue_put,  destination_fault,
-                                                destination_put, func_queue_wake, func_tables_mend};
+                                                destination_put, func_queue_wake, func_tables_mend_in_task};
     struct schedules *schedules = schedules_open_with(
         trigger, &doors, task_host_open(trigger->options.dynamo, trigger->options.clock));
     if (!schedules)

@@ -113,13 +113,6 @@ static void put_children(void *argument)
     firing->children = arena_take(firing->arena, &members);
 }
 
-/* What the call is put into may have been deleted by somebody. */
-static void mend_tables(void *argument)
-{
-    const struct firing *firing = argument;
-    firing->schedules->doors.mend_tables(firing->schedules->trigger->options.func);
-}
-
 /* Answers when to look again; HEAP_NEVER: there is nothing to come; SCHEDULE_NONE: it failed. */
 static int64_t fire(struct firing *firing)
 {
@@ -160,7 +153,8 @@ static int64_t fire(struct firing *firing)
         bool may_be_put = reply.part == COMMIT_ANCHOR || reply.fault == DYNAMO_UNKNOWN;
         if (firing->is_queued && may_be_put && !task_has_transactions())
             entry->put_ms = firing->verdict.due_ms;
-        if (reply.fault == DYNAMO_MISSING) task_outside(mend_tables, firing);
+        if (reply.fault == DYNAMO_MISSING) /* what the call is put into may have been deleted by somebody */
+            firing->schedules->doors.mend_tables(firing->schedules->trigger->options.func);
         return SCHEDULE_NONE;
     }
     if (firing->is_queued) firing->schedules->doors.wake(firing->schedules->trigger->options.func);

@@ -114,8 +114,9 @@ static unsigned world_queue_put(struct func *self, const struct func_call *call,
     return 1;
 }
 
-static bool world_dead_letter(struct func *self, struct slice destination, struct slice document, struct slice id,
-                              const struct func_call *call, struct buf *members, unsigned *count)
+static bool world_dead_letter(struct func *self, struct slice destination, struct slice document,
+                              struct slice id, const struct func_call *call, struct buf *members,
+                              unsigned *count)
 {
     (void)destination;
     CHECK(call->function.len && slice_contains(document, call->payload));
@@ -137,15 +138,20 @@ static void world_wake(struct func *self)
 
 static void make_table(struct world *world, const char *name);
 
-static bool world_mend_tables(struct func *self)
+static void make_missing_table(void *argument)
 {
-    struct world *world = (struct world *)self;
+    struct world *world = argument;
     struct buf reply = {0};
     bool is_there = dynamo_call(world->dynamo, SLICE("DescribeTable"), SLICE("{\"TableName\":\"calls\"}"),
                                 &reply) == 200;
     buf_free(&reply);
     if (!is_there) make_table(world, "calls");
-    return !is_there;
+}
+
+static bool world_mend_tables(struct func *self)
+{
+    task_outside(make_missing_table, self);
+    return true;
 }
 
 /* ---- opening ---- */

@@ -214,13 +214,19 @@ static bool destination(struct func *self, struct slice where, struct slice docu
     return true;
 }
 
+static void make_mended_table(void *argument)
+{
+    struct stage *stage = argument;
+    stage->mends = stage->mended &&
+                   stage_call(stage, "DescribeTable", "{\"TableName\":\"%s\"}", stage->mended) != 200;
+    if (stage->mends) stage_make_table(stage, stage->mended, "id");
+}
+
 static bool mend_tables(struct func *self)
 {
     struct stage *stage = ((struct actor *)self)->stage;
-    bool mends = stage->mended &&
-                 stage_call(stage, "DescribeTable", "{\"TableName\":\"%s\"}", stage->mended) != 200;
-    if (mends) stage_make_table(stage, stage->mended, "id");
-    return mends;
+    task_outside(make_mended_table, stage);
+    return stage->mends;
 }
 
 static void wake_queue(struct func *self)
@@ -331,22 +337,20 @@ struct actor *stage_start(struct stage *stage, unsigned number)
                                        .ticks_us = ticks_us,
                                        .has_transactions = has_transactions};
     struct environment world = {.func = (struct func *)actor,
-                                 .engine = (struct engine *)actor,
-                                 .mappings = (struct mappings *)actor,
-                                 .invoke = invoke,
-                                 .destination = destination,
-                                 .mend_tables = mend_tables,
-                                 .wake_queue = wake_queue,
-                                 .allows_loops = allows_loops,
-                                 .log_to = log_to,
-                                 .news = stage->without_news ? NULL : news,
-                                 .note_result = note_result,
-                                 .reached = reached,
-                                 .stream_over = stream_over};
-    struct consumer_settings settings = {.prefix = "quipu-",
-                                         .shared = stage->shared,
-                                         .lease_ms = 10000,
-                                         .poll_ms = 250};
+                                .engine = (struct engine *)actor,
+                                .mappings = (struct mappings *)actor,
+                                .invoke = invoke,
+                                .destination = destination,
+                                .mend_tables = mend_tables,
+                                .wake_queue = wake_queue,
+                                .allows_loops = allows_loops,
+                                .log_to = log_to,
+                                .news = stage->without_news ? NULL : news,
+                                .note_result = note_result,
+                                .reached = reached,
+                                .stream_over = stream_over};
+    struct consumer_settings settings = {
+        .prefix = "quipu-", .shared = stage->shared, .lease_ms = 10000, .poll_ms = 250};
     ensure(!actor->consumer);
     *actor = (struct actor){.stage = stage};
     snprintf(settings.owner, sizeof settings.owner, "owner-%u", stage->owners++);
@@ -426,7 +430,8 @@ void stage_arrive(struct stage *stage)
 static void perform_call(struct stage *stage, struct dynamo_call *call, enum mishap mishap)
 {
     void (*done)(struct dynamo_call *) = call->done;
-    CHECK(!slice_equal(call->name, SLICE("GetItem"))); /* which may miss a conditional write that is under way */
+    CHECK(!slice_equal(call->name,
+                       SLICE("GetItem"))); /* which may miss a conditional write that is under way */
     buf_slice(&stage->operations, call->name);
     buf_byte(&stage->operations, ' ');
     stage->calls++;

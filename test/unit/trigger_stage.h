@@ -53,9 +53,10 @@ struct stage {
     void (*function)(struct stage *stage, struct invocation *invocation);
     void *context;
     void (*on_call)(struct actor *actor); /* told of each call that it begins; NULL: nobody */
-    int64_t function_us; /* how long a function takes */
+    int64_t function_us;                  /* how long a function takes */
     bool allows_loops;
     const char *mended; /* a table that is made anew when it is not there; NULL: none */
+    bool mends;         /* it was, just now */
     /* what was seen */
     unsigned invocations, queue_wakes, calls;
     struct buf log;        /* the function's own */
