@@ -220,7 +220,15 @@ def test_secrets_are_for_admins(server):
     assert rest(server, "admin", "PUT", "/v1/work/hooked", {"each": hook, "paused": True}).status in (200, 201)
     shown = rest(server, "admin", "GET", "/v1/jobs/hooked").json
     assert (shown["then"], shown["each"]) == ([hook, inner, "f"], hook)
-    paths = ("/v1/jobs/hooked", "/v1/work/hooked", "/v1/drives", "/v1/jobs")
+    assert rest(server, "admin", "PUT", "/v1/groups/hooked", {"complete": {"size": 9}, "then": hook}).status in (200, 201)
+    assert rest(server, "admin", "PUT", "/v1/periods/hooked", {"every": "1h", "then": hook}).status in (200, 201)
+    assert rest(server, "admin", "PUT", "/v1/logs/hooked", {}).status in (200, 201)
+    consumer = rest(server, "admin", "PUT", "/v1/logs/hooked/consumers/c", {"function": hook, "paused": True})
+    assert consumer.status in (200, 201), consumer.body
+    paths = ("/v1/jobs/hooked", "/v1/work/hooked", "/v1/drives", "/v1/jobs", "/v1/groups/hooked", "/v1/periods/hooked",
+             "/v1/logs/hooked/consumers/c")
+    for path in paths:
+        assert path == "/v1/jobs" or b"s3cret" in rest(server, "admin", "GET", path).body, path
     for role in ("data", "read"):
         for path in paths:
             reply = rest(server, role, "GET", path)

@@ -338,23 +338,31 @@ static void *say_and_close(void *argument)
     return NULL;
 }
 
+/* A server that takes one connection says it. */
+static void expect_failure_of(void *(*say)(void *), struct client *client, struct made *made,
+                              enum client_end end, const char *failure)
+{
+    char url[64];
+    pthread_t thread;
+    int fd = socket_make(true, url, sizeof url);
+    pthread_create(&thread, NULL, say, &fd);
+    make(made, "POST", url);
+    expect_failure(client, made, end, failure);
+    pthread_join(thread, NULL);
+    close(fd);
+}
+
 TEST(client_tells_nobody_there_from_lost_connections)
 {
     struct made made;
     char url[64];
-    pthread_t thread;
     struct client *client = opened(1);
     int fd = socket_make(false, url, sizeof url);
     make(&made, "POST", url);
     expect_failure(client, &made, CLIENT_UNCONNECTED, NULL);
     close(fd);
-    fd = socket_make(true, url, sizeof url);
-    pthread_create(&thread, NULL, say_and_close, &fd);
-    make(&made, "POST", url);
-    expect_failure(client, &made, CLIENT_BROKEN, NULL);
+    expect_failure_of(say_and_close, client, &made, CLIENT_BROKEN, NULL);
     CHECK(!made.call.timed_out);
-    pthread_join(thread, NULL);
-    close(fd);
     client_close(client);
 }
 
@@ -379,15 +387,8 @@ static void *say_trailer(void *argument)
 TEST(client_bounds_the_headers_behind_a_body)
 {
     struct made made;
-    char url[64];
-    pthread_t thread;
     struct client *client = opened(1);
-    int fd = socket_make(true, url, sizeof url);
-    pthread_create(&thread, NULL, say_trailer, &fd);
-    make(&made, "POST", url);
-    expect_failure(client, &made, CLIENT_REFUSED, "the reply is too long");
-    pthread_join(thread, NULL);
-    close(fd);
+    expect_failure_of(say_trailer, client, &made, CLIENT_REFUSED, "the reply is too long");
     client_close(client);
 }
 

@@ -77,12 +77,11 @@ static bool has_process(void *stage)
 static void make_table(struct stage *stage)
 {
     struct arena arena = {0};
-    stage_dynamo(
-        stage, "CreateTable",
-        "{\"TableName\":\"effects\",\"BillingMode\":\"PAY_PER_REQUEST\","
-        "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
-        "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}]}",
-        &arena);
+    stage_dynamo(stage, "CreateTable",
+                 "{\"TableName\":\"effects\",\"BillingMode\":\"PAY_PER_REQUEST\","
+                 "\"KeySchema\":[{\"AttributeName\":\"id\",\"KeyType\":\"HASH\"}],"
+                 "\"AttributeDefinitions\":[{\"AttributeName\":\"id\",\"AttributeType\":\"S\"}]}",
+                 &arena);
     arena_free(&arena);
 }
 
@@ -162,16 +161,21 @@ static bool has_failed(void *stage)
     return stats_read(&((struct stage *)stage)->func->queue->stats.failed) > 0 && is_idle(stage);
 }
 
+/* An asynchronous call of a function with these settings, which fails. */
+static void call_failing(struct stage *stage, const char *settings)
+{
+    stage_function(stage, "f", "", "");
+    set_async(stage, "f", settings);
+    CHECK_INT(accept_call(stage, "f", SLICE("\"error\"")), 200);
+}
+
 TEST(queue_retries_with_pauses_and_tells_the_destination)
 {
     struct stage stage;
     struct arena arena = {0};
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "");
-    set_async(&stage, "f",
-              "{\"MaximumRetryAttempts\":1,\"DestinationConfig\":{\"OnFailure\":{"
-              "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
-    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    call_failing(&stage, "{\"MaximumRetryAttempts\":1,\"DestinationConfig\":{\"OnFailure\":{"
+                         "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
     CHECK(stage_until(has_retried, &stage));
     CHECK_INT(waiting_calls(&stage), 1); /* it waits for a minute, which is not over */
     atomic_store(&stage.ahead_ms, QUEUE_RETRY_MS / 4);
@@ -187,9 +191,9 @@ TEST(queue_retries_with_pauses_and_tells_the_destination)
         letters, SLICE("\\\"functionArn\\\":\\\"arn:aws:lambda:us-east-1:000000000000:function:f:$LATEST\\\","
                        "\\\"condition\\\":\\\"RetriesExhausted\\\",\\\"approximateInvokeCount\\\":2}")));
     CHECK(slice_contains(letters, SLICE("\\\"requestPayload\\\":\\\"error\\\"")));
-    CHECK(slice_contains(letters,
-                         SLICE("\\\"responseContext\\\":{\\\"statusCode\\\":200,"
-                               "\\\"executedVersion\\\":\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"}")));
+    CHECK(slice_contains(
+        letters, SLICE("\\\"responseContext\\\":{\\\"statusCode\\\":200,"
+                       "\\\"executedVersion\\\":\\\"$LATEST\\\",\\\"functionError\\\":\\\"Unhandled\\\"}")));
     CHECK(slice_contains(letters, SLICE("\\\"responsePayload\\\":{\\\"errorType\\\":\\\"Mine\\\"")));
     arena_free(&arena);
     stage_close(&stage);
@@ -201,9 +205,7 @@ TEST(queue_goes_on_when_the_clock_is_set_back)
     struct stage stage;
     stage_open(&stage, &plain);
     atomic_store(&stage.ahead_ms, 86400000);
-    stage_function(&stage, "f", "", "");
-    set_async(&stage, "f", "{\"MaximumRetryAttempts\":1}");
-    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    call_failing(&stage, "{\"MaximumRetryAttempts\":1}");
     CHECK(stage_until(has_retried, &stage));
     atomic_store(&stage.ahead_ms, 0);
     CHECK(stage_until(has_failed, &stage));
@@ -225,11 +227,8 @@ TEST(queue_makes_tables_anew_that_somebody_deletes)
     struct arena arena = {0};
     struct slice reply;
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "");
-    set_async(&stage, "f",
-              "{\"MaximumRetryAttempts\":0,\"DestinationConfig\":{\"OnFailure\":{"
-              "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
-    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    call_failing(&stage, "{\"MaximumRetryAttempts\":0,\"DestinationConfig\":{\"OnFailure\":{"
+                         "\"Destination\":\"arn:aws:sqs:us-east-1:000000000000:failures\"}}}");
     CHECK(stage_until(has_failed, &stage));
     CHECK_INT(count_of(&stage, "quipu-queues"), 1);
     delete_table(&stage, "quipu-queues");
@@ -312,9 +311,7 @@ TEST(queue_drops_what_is_too_old)
 {
     struct stage stage;
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "");
-    set_async(&stage, "f", "{\"MaximumEventAgeInSeconds\":300,\"MaximumRetryAttempts\":2}");
-    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    call_failing(&stage, "{\"MaximumEventAgeInSeconds\":300,\"MaximumRetryAttempts\":2}");
     CHECK(stage_until(has_retried, &stage));
     atomic_store(&stage.ahead_ms, 330000);
     CHECK(stage_until(has_failed, &stage));
@@ -327,9 +324,7 @@ TEST(queue_makes_no_attempt_that_would_come_too_late)
 {
     struct stage stage;
     stage_open(&stage, &plain);
-    stage_function(&stage, "f", "", "");
-    set_async(&stage, "f", "{\"MaximumEventAgeInSeconds\":60,\"MaximumRetryAttempts\":2}");
-    CHECK_INT(accept_call(&stage, "f", SLICE("\"error\"")), 200);
+    call_failing(&stage, "{\"MaximumEventAgeInSeconds\":60,\"MaximumRetryAttempts\":2}");
     CHECK(stage_until(has_failed, &stage));
     CHECK_INT(waiting_calls(&stage), 0);
     CHECK_INT(stats_read(&stage.func->queue->stats.retried), 0);
