@@ -220,7 +220,8 @@ def test_secrets_are_for_admins(server):
     assert rest(server, "admin", "PUT", "/v1/work/hooked", {"each": hook, "paused": True}).status in (200, 201)
     shown = rest(server, "admin", "GET", "/v1/jobs/hooked").json
     assert (shown["then"], shown["each"]) == ([hook, inner, "f"], hook)
-    assert rest(server, "admin", "PUT", "/v1/groups/hooked", {"complete": {"size": 9}, "then": hook}).status in (200, 201)
+    group = {"complete": {"size": 9}, "then": hook}
+    assert rest(server, "admin", "PUT", "/v1/groups/hooked", group).status in (200, 201)
     assert rest(server, "admin", "PUT", "/v1/periods/hooked", {"every": "1h", "then": hook}).status in (200, 201)
     assert rest(server, "admin", "PUT", "/v1/logs/hooked", {}).status in (200, 201)
     consumer = rest(server, "admin", "PUT", "/v1/logs/hooked/consumers/c", {"function": hook, "paused": True})
